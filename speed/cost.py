@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pipeline import processor_seconds
 from rehearsal import Shape
 
-from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_card, opened_dataset
+from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_gpu, opened_dataset
 from beholder.cost.rehearsal import SECONDS
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about, reading
@@ -111,8 +111,8 @@ def made_up(name: str, images: int, size: tuple[int, int], options: CostOptions)
         "made up", "made up", pictures, images, 500, cells, tasks, *tokens, None, True, *flop, read_bytes, written
     )
     precision = "bfloat16"
-    cost = Cost(name, options.on or "", precision, work, subject.weights(precision), None, None, {}, False)
-    return on_card(cost, subject, options, device(options.on or "h200"))
+    cost = Cost(name, options.on or "", precision, work, subject.weights(precision))
+    return on_gpu(cost, subject, options, device(options.on or "h200"))
 
 
 def h200() -> Iterator[Compared]:
@@ -189,9 +189,9 @@ def cluster() -> Iterator[str]:
     assert asked
     yield ""
     yield (
-        f"On {CARDS} cards with {CORES} cores each: {hours:,.0f} hours. Every model reads all files: "
+        f"On {CARDS} GPUs with {CORES} cores each: {hours:,.0f} hours. Every model reads all files: "
         f"{read / 1e12:,.0f} TB, {read / 1e9 / hours / 3600:,.1f} GB/s. Opening images takes {cores:,.0f} hours of one "
-        f"core: {cores / hours:,.0f} cores all the time. Models with two towers take {towers:,.0f} of the card hours. "
+        f"core: {cores / hours:,.0f} cores all the time. Models with two towers take {towers:,.0f} of the GPU hours. "
         f"Asked one by one, the questions about an image would be {asked.text_one_by_one:,.0f} tokens and "
         f"{asked.questions} times the image; shared they are {asked.text:,.0f} and the image once."
     )

@@ -20,12 +20,12 @@ from PIL import Image
 
 from beholder.core.errors import OutOfMemory
 from beholder.models.checkpoint.checkpoint import running, torch, transformers
-from beholder.models.generative.loaded_model import LoadedModel
+from beholder.models.generative.loaded_model import Encoded, LoadedModel
+from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree
-from beholder.models.generative.reuse import Reuse, contract, difference, image_tower, language_model
-from beholder.models.generative.sharing import Sharing
-from beholder.models.generative.texts import Encoded
+from beholder.models.generative.sharing import Sharing, difference
+from beholder.models.generative.tree import contract, image_tower, language_model
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.cost.estimate import CHECKED, START, CostOptions, costs, device
-from beholder.cost.shapes import known_configs
-from beholder.cost.subject import subject_of
+from beholder.cost.subject import known_configs, subject_of
 from beholder.cost.work import CHANNELS, RUN, Counter, estimated, padded, pictures_of, reading
 from beholder.datasets import open_dataset
 from beholder.studies import STUDIES
@@ -68,7 +67,8 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     from torch.utils.flop_counter import FlopCounterMode
 
     from beholder.datasets.images import open_image
-    from beholder.models.generative.reuse import ASKED_BOTH_WAYS, language_model
+    from beholder.models.generative.sharing import ASKED_BOTH_WAYS
+    from beholder.models.generative.tree import language_model
     from beholder.models.generative.tree_attention import RUN as ENGINE_RUN
     from beholder.models.load import load_model
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from beholder.cost.shapes import UnknownShape, known_configs, shapes_of
+from beholder.cost.subject import UnknownShape, known_configs, shapes_of
 from beholder.models.catalog import catalog
 
 pytest.importorskip("transformers")

@@ -30,7 +30,7 @@ def write(model_type: str, architecture: str, folder: Path) -> None:
     """A tiny checkpoint with random weights."""
     import transformers
 
-    from beholder.models.families import UNREAD
+    from beholder.models.catalog import UNREAD
 
     if model_type in UNREAD:
         write_config(model_type, folder)

@@ -145,7 +145,7 @@ TWO = pl.concat([ONE, ONE.with_columns(model=pl.lit("n"))])
 
 def drawn(part: pl.DataFrame) -> Iterator[Figure]:
     assert part["model"].n_unique() == 1
-    yield Figure("gaps", "women get less", "How to read it.", dots(part.to_dicts()), "gaps", answers="gap")
+    yield Figure("gaps", "women get less", "How to read it.", dots(part.to_dicts()), "gaps", answers=("gap",))
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,13 @@ def test_figures_of_several_models_are_numbered_and_named(part: pl.DataFrame, ex
 def test_a_figure_has_the_headline_of_its_model_s_finding():
     findings = [Finding("s", "d", model, "gap", f"gap of {model}", "", "", 0.0) for model in "nm"]
     assert [figure.titled(findings).title for figure in each_model(TWO, drawn)] == ["m, gap of m", "n, gap of n"]
-    assert [figure.titled(findings).title for figure in each_model(ONE, drawn)] == ["Gap of n"]
+    assert [figure.titled(findings[:1]).title for figure in each_model(ONE, drawn)] == ["Gap of n"]
+    assert [figure.titled(findings).title for figure in drawn(ONE)] == ["women get less"], "one headline is not for two"
     assert next(drawn(ONE)).titled([]).title == "women get less"
+    named = next(drawn(ONE))._replace(answers=("gap", "race"))
+    rows = [({"subset": name},) for name in ("gender", "race")]
+    found = [findings[0]._replace(headline=row["subset"], rows=(row,)) for (row,) in rows]
+    assert named.titled(found).title == "Race"
 
 
 def test_a_title_begins_with_a_capital_or_with_the_model():

@@ -7,7 +7,7 @@ import pytest
 from beholder.core.catalog import Catalog
 from beholder.core.errors import UnknownName, UsageError
 from beholder.datasets import DATASETS
-from beholder.models.families import FAMILIES
+from beholder.models.catalog import FAMILIES
 from beholder.studies import STUDIES
 
 

@@ -130,7 +130,7 @@ def test_a_model_of_an_installed_package_goes_by_its_name(tmp_path: Path):
     written(
         tmp_path,
         "noisy.py",
-        "from beholder.models.families import Family\nfrom beholder.models.scorer import NullScorer\n"
+        "from beholder.models.catalog import Family\nfrom beholder.models.scorer import NullScorer\n"
         "FAMILY = Family('noisy', 'baseline', 'noise', lambda rest, options: NullScorer(5), form='noisy:ANY')\n",
     )
     info = tmp_path / "noisy-1.0.dist-info"
@@ -141,7 +141,7 @@ def test_a_model_of_an_installed_package_goes_by_its_name(tmp_path: Path):
     )
     code = (
         "from beholder import load_model; from beholder.ext import STUDIES; print(load_model('noisy:x').spec.name);"
-        "print(len(STUDIES.values())); from beholder.models.families import FAMILIES; print('noisy' in FAMILIES)"
+        "print(len(STUDIES.values())); from beholder.models.catalog import FAMILIES; print('noisy' in FAMILIES)"
     )
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -15,8 +15,7 @@ from beholder.cli.listing import model_rows
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models import catalog as module
 from beholder.models import load
-from beholder.models.catalog import ModelEntry, catalog, count_of, find_model, selected, short
-from beholder.models.families import FAMILIES, KINDS
+from beholder.models.catalog import FAMILIES, KINDS, ModelEntry, catalog, count_of, find_model, selected, short
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import NullScorer
 from beholder.models.spec import Machine, this_machine

@@ -15,7 +15,7 @@ import pytest
 
 from beholder.core.errors import MissingExtra, ModelError, UnknownName, UsageError
 from beholder.models import load
-from beholder.models.families import FAMILIES, Family
+from beholder.models.catalog import FAMILIES, Family
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import NullScorer
 

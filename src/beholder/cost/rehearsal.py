@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from shutil import copyfile
 from typing import Any, NamedTuple
@@ -30,10 +32,8 @@ from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
 from beholder.prompts.prompt_set import Instruction
 
 SECONDS = 10.0
-LARGEST_RANDOM = 1_000_000_000
-"""Weights of a model that is built with random ones for a rehearsal."""
-FEW = 4
-"""Questions of the first timing."""
+LARGEST_RANDOM = 1_000_000_000  # weights of a model that is built with random ones for a rehearsal
+FEW = 4  # questions of the first timing
 
 
 class Timed(NamedTuple):
@@ -50,12 +50,9 @@ class Timed(NamedTuple):
 class Rehearsed:
     """What was timed."""
 
-    opening: Timed
-    """Of one picture on one core: read, hash, decode, prepare."""
-    looking: Timed
-    """Of one picture: two towers; else what a picture takes whatever it is asked."""
-    each: Timed
-    """Of one text with two towers; else of one unit of a task's effort."""
+    opening: Timed  # of one picture on one core: read, hash, decode, prepare
+    looking: Timed  # of one picture: two towers; else what a picture takes whatever it is asked
+    each: Timed  # of one text with two towers; else of one unit of a task's effort
     two_towers: bool
     random: bool
 
@@ -75,7 +72,7 @@ class Rehearsal:
         scorer = self._scorer.instructed(asked_as) if isinstance(self._scorer, Answerer) else self._scorer
         if not pictures.sample:
             raise ModelError("no image of this data set is there")
-        prepared, opening = _opened(scorer, pictures.sample, self._seconds / 5)
+        prepared, opening = _opened(scorer, pictures.sample, self._seconds / 10)
         if isinstance(scorer, Embedder):
             return Rehearsed(opening, *self._two_towers(scorer, prepared, tasks), True, self._random)
         longest = max(tasks, key=lambda task: len(task.prompts))
@@ -83,7 +80,9 @@ class Rehearsal:
 
     def _two_towers(self, scorer: Embedder, prepared: list[Any], tasks: Sequence[Asked]) -> tuple[Timed, Timed]:
         size = scorer.batch_size
-        batch = _stacked([prepared[number % len(prepared)] for number in range(size)])
+        batch: Any = [prepared[number % len(prepared)] for number in range(size)]
+        if all(isinstance(one, np.ndarray) and one.shape == batch[0].shape for one in batch):
+            batch = np.stack(batch)  # as workers hand pictures over
         looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2).times(1 / size)
         texts = list(dict.fromkeys(text for task in tasks for text in task.questions))[: 2 * size]
         return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5).times(1 / len(texts))
@@ -121,33 +120,19 @@ def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[A
             content_digest(data)
         return prepare(open_image(uri, data))
 
-    prepared = [opened(uris[0])]
-    begun, used, count = time.perf_counter(), time.process_time(), 0
-    while count < len(uris) or (time.perf_counter() - begun < seconds / 4 and count < 200):
-        picture = opened(uris[count % len(uris)])
-        prepared += [picture] if count < len(uris) else []
-        count += 1
-        if time.perf_counter() - begun > seconds:
-            break
-    wall, processor = time.perf_counter() - begun, time.process_time() - used
-    return prepared, Timed(wall / count, processor / count)
+    prepared, turns = deque[Any](maxlen=len(uris)), cycle(uris)
+    opening = _repeated(lambda: prepared.append(opened(next(turns))), seconds)
+    return list(prepared), opening
 
 
 def _repeated(act: Callable[[], object], seconds: float) -> Timed:
     """The mean of some repetitions, after a first one that warms up."""
     act()
-    begun, used, count = time.perf_counter(), time.process_time(), 0
-    while not count or time.perf_counter() - begun < seconds:
+    start, used, count = time.perf_counter(), time.process_time(), 0
+    while not count or time.perf_counter() - start < seconds:
         act()
         count += 1
-    return Timed((time.perf_counter() - begun) / count, (time.process_time() - used) / count)
-
-
-def _stacked(pictures: list[Any]) -> Any:
-    """One array, as workers hand pictures over, where they are arrays of one shape."""
-    if all(isinstance(one, np.ndarray) and one.shape == pictures[0].shape for one in pictures):
-        return np.stack(pictures)
-    return pictures
+    return Timed((time.perf_counter() - start) / count, (time.process_time() - used) / count)
 
 
 @contextmanager

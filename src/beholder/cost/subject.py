@@ -1,19 +1,34 @@
-"""What is known of a model without loading it: its family, its shapes, where its files are. Nothing is fetched."""
+"""What is known of a model without loading it: its family, its shapes, where its files are. Nothing is fetched.
+
+Shapes are what it computes for a picture and for words, as its config.json says: no weights, no torch. A FLOP is one
+multiplication or one addition. Counted are the products with weights and those of attention, as torch counts them;
+norms, activations and positions are left out (about 1 %). `UnknownShape` says why a config is not understood.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.cost.shapes import READERS, Shapes, UnknownShape, known_configs, shapes_of
-from beholder.models.catalog import BYTES, ModelEntry, lookup, nearest
+from beholder.models.catalog import BYTES, FAMILIES, family_of, lookup, name_forms, nearest
 from beholder.models.checkpoint.files import ConfigFile, matching, read_config
-from beholder.models.families import FAMILIES, family_of, name_forms
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.onnx")
+CONTRASTIVE = ("clip", "metaclip_2", "siglip", "siglip2")
+GENERATIVE = ("llava", "gemma3", "paligemma", "qwen2_vl", "qwen2_5_vl", "qwen3_vl")
+KNOWN = (*CONTRASTIVE, *GENERATIVE)
+TOWERS = ("clip_vision_model", "siglip_vision_model")
+EVEN_HEADS = ("llama", "mistral", "qwen2", "qwen2_5_vl_text", "qwen2_vl_text")  # heads share the width by default
+LANGUAGE_MODELS = (*EVEN_HEADS, "gemma", "gemma2", "gemma3_text", "qwen3", "qwen3_vl_text")
+LOOKS_BACK = ("paligemma",)  # the picture looks at the question: only the image tower's work is shared
 
 
 @dataclass(frozen=True)
@@ -21,21 +36,15 @@ class Subject:
     """A model as far as it is known."""
 
     name: str
-    kind: str
-    """contrastive, matching, generative, detection, segmentation or baseline."""
+    kind: str  # contrastive, matching, generative, detection, segmentation or baseline
     shapes: Shapes | None = None
-    unknown: str = ""
-    """Why its shapes are not known."""
-    folder: Path | None = None
-    """Where its files are on this machine."""
-    here: bool = False
-    """Whether its weights are on this machine."""
+    unknown: str = ""  # why its shapes are not known
+    folder: Path | None = None  # where its files are on this machine
+    here: bool = False  # whether its weights are on this machine
     parameters: int | None = None
     served: Address | None = None
-    width: int | None = None
-    """Numbers in an image's vector, if it gives vectors."""
-    file_bytes: int | None = None
-    """Of weights that are used as they lie on disk."""
+    width: int | None = None  # numbers in an image's vector, if it gives vectors
+    file_bytes: int | None = None  # of weights that are used as they lie on disk
 
     def weights(self, precision: str) -> int | None:
         """Bytes that its weights take in memory."""
@@ -58,8 +67,11 @@ def subject_of(name: str) -> Subject:
         return _folder(name, folder.expanduser())
     entry = lookup(name)
     load = entry.load if entry else name
-    if load in known_configs() or _cached(load):
-        return _by_config(name, load, entry)
+    if cached := _cached(load):
+        return _folder(load, cached)
+    if load in known_configs():
+        subject = _by_config(name, known_configs()[load])
+        return replace(subject, parameters=entry.parameters or subject.parameters) if entry else subject
     if entry:
         why = f"no table has the sizes of {entry.name}, and it is not on this machine"
         return Subject(name, entry.family, unknown=why, parameters=entry.parameters)
@@ -72,31 +84,15 @@ def subject_of(name: str) -> Subject:
     raise UnknownName("model", name, [*name_forms(), *reference_models(), *nearest(name)])
 
 
-def _folder(name: str, folder: Path) -> Subject:
-    config = read_config(folder)
-    shapes, why = _shapes(config)
-    files = matching(folder, WEIGHTS)
-    return Subject(
-        name,
-        shapes.kind if shapes else family_of(config).kind,
-        shapes,
-        why,
-        folder,
-        bool(files),
-        shapes.parameters if shapes else None,
-        width=shapes.width if shapes else None,
-    )
-
-
-def _by_config(name: str, load: str, entry: ModelEntry | None) -> Subject:
-    if folder := _cached(load):
-        return _folder(load, folder)
-    config = known_configs()[load]
+def _by_config(name: str, config: ConfigFile) -> Subject:
     shapes, why = _shapes(config)
     if shapes is None:
         return Subject(name, family_of(config).kind, unknown=why)
-    parameters = entry.parameters if entry else None
-    return Subject(name, shapes.kind, shapes, parameters=parameters or shapes.parameters, width=shapes.width)
+    return Subject(name, shapes.kind, shapes, parameters=shapes.parameters, width=shapes.width)
+
+
+def _folder(name: str, folder: Path) -> Subject:
+    return replace(_by_config(name, read_config(folder)), folder=folder, here=bool(matching(folder, WEIGHTS)))
 
 
 def _shapes(config: ConfigFile) -> tuple[Shapes | None, str]:
@@ -105,7 +101,7 @@ def _shapes(config: ConfigFile) -> tuple[Shapes | None, str]:
         return shapes_of(config), ""
     except UnknownShape as error:
         why = str(error)
-    if config.get("model_type") not in READERS:
+    if config.get("model_type") not in KNOWN:
         return None, why
     try:
         from transformers import CONFIG_MAPPING  # optional, and slow to start
@@ -118,29 +114,24 @@ def _shapes(config: ConfigFile) -> tuple[Shapes | None, str]:
 
 
 def _served(name: str, address: Address) -> Subject:
-    """Behind a server; its shapes tell how many tokens a picture takes, if the catalogue has a model of that name."""
+    """Behind a server; its shapes say how many tokens a picture takes, if the catalogue has a model of that name."""
     entry = lookup(address.model) or lookup(address.model.rpartition("/")[2])
-    load = entry.load if entry else address.model
-    if load in known_configs():
-        shapes, why = _shapes(known_configs()[load])
-        return Subject(name, "generative", shapes, why, served=address)
-    return Subject(name, "generative", unknown=f"no table has the sizes of {address.model}", served=address)
+    config = known_configs().get(entry.load if entry else address.model)
+    if config is None:
+        return Subject(name, "generative", unknown=f"no table has the sizes of {address.model}", served=address)
+    return replace(_by_config(name, config), kind="generative", served=address)
 
 
 def _onnx(name: str, folder: Path) -> Subject:
-    config = read_config(folder)
-    files = matching(folder, ("*.onnx",))
-    why = "an ONNX graph does not state its layers"
-    width = config.get("embedding_dim")
-    size = sum(path.stat().st_size for path in files)
+    width, graphs = read_config(folder).get("embedding_dim"), matching(folder, ("*.onnx",))
     return Subject(
         name,
         "contrastive",
-        unknown=why,
+        unknown="an ONNX graph does not state its layers",
         folder=folder,
-        here=bool(files),
+        here=bool(graphs),
         width=width if isinstance(width, int) else None,
-        file_bytes=size,
+        file_bytes=sum(path.stat().st_size for path in graphs),
     )
 
 
@@ -156,3 +147,235 @@ def _cached(load: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(path).parent if isinstance(path, str) else None
+
+
+# Shapes
+
+
+class UnknownShape(ModelError):  # noqa: N818
+    """A model of which it is not known what it computes."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A stack of equal transformer layers."""
+
+    count: int
+    width: int
+    inner: int
+    heads: int
+    key_heads: int
+    head_width: int
+    gated: bool = False  # the feed-forward part has three matrices, one of them a gate
+
+    @property
+    def feed_forward(self) -> int:
+        """Weights of one layer's feed-forward part."""
+        return (3 if self.gated else 2) * self.width * self.inner
+
+    @property
+    def parameters(self) -> int:
+        attention = 2 * self.width * self.head_width * (self.heads + self.key_heads)
+        return self.count * (attention + self.feed_forward)
+
+    def flop(self, tokens: float, pairs: float, *, answers: float | None = None) -> float:
+        """For so many tokens, of which so many pairs look at each other; the last layer's feed-forward part is
+        computed only for the tokens that give answers, where their number is known."""
+        spared = 0.0 if answers is None else 2 * (tokens - answers) * self.feed_forward
+        return 2 * tokens * self.parameters - spared + 4 * pairs * self.heads * self.head_width * self.count
+
+
+@dataclass(frozen=True)
+class Vision:
+    """An image tower up to what it hands on."""
+
+    layers: Layers
+    patch: int  # pixels on a patch's side
+    side: int | None  # pixels on the side of every picture; None: pictures keep their shape
+    per_patch: int  # weights beside the layers that every patch meets
+    extra: int = 0  # tokens beside the patches
+    merged: int = 1  # patches on the side of a square that becomes one token
+    tokens: int | None = None  # what it hands on for each picture, where that is not one token per merged square
+    window: int | None = None  # patches on the side of a window that most layers look through
+    whole: int = 0  # layers that look at the whole picture although there are windows
+    per_token: int = 0  # further weights that every token meets on its way out
+    once: int = 0  # further weights that the picture meets once
+
+    def grid(self, size: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Patches down and across of a picture that the tower is given at this size (height, width)."""
+        height, width = size or (self.side or 0, self.side or 0)
+        return height // self.patch, width // self.patch
+
+    def handed_on(self, size: tuple[int, int] | None = None) -> int:
+        """Tokens that stand for a picture."""
+        down, across = self.grid(size)
+        return self.tokens or (down // self.merged) * (across // self.merged)
+
+    def flop(self, size: tuple[int, int] | None = None) -> float:
+        """For one picture."""
+        down, across = self.grid(size)
+        tokens = down * across + self.extra
+        pairs: float = tokens**2
+        if self.window:
+            share = self.whole / self.layers.count
+            pairs = share * pairs + (1 - share) * _squares(down, self.window) * _squares(across, self.window)
+        beside = down * across * self.per_patch + self.handed_on(size) * self.per_token + self.once
+        return self.layers.flop(tokens, pairs) + 2 * beside
+
+    @property
+    def parameters(self) -> int:
+        down, across = self.grid()
+        positions = (down * across + self.extra) * self.layers.width
+        return self.layers.parameters + self.per_patch + self.per_token + self.once + positions
+
+
+def _squares(length: int, window: int) -> int:
+    """The sum of the squares of the windows that a side is cut into."""
+    full, rest = divmod(length, window)
+    return full * window**2 + rest**2
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text tower, or a language model with its head."""
+
+    layers: Layers
+    head: int  # weights that a text's last token meets: a projection, or the whole vocabulary
+    stored: int  # weights of vocabulary, positions and head
+    length: int = 0  # the most tokens that it reads
+    padded: bool = False  # whether every text is padded to that length
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """A model: what looks and what reads."""
+
+    kind: str  # `contrastive` or `generative`
+    vision: Vision
+    words: Words
+    width: int = 0  # numbers in a vector that stands for a picture or a text
+    looks_back: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """All weights, but for norms and biases."""
+        return self.vision.parameters + self.words.layers.parameters + self.words.stored
+
+    def text_flop(self, tokens: float, pairs: float, texts: float) -> float:
+        """Of a text tower, for texts of so many tokens and pairs in all."""
+        return self.words.layers.flop(tokens, pairs) + 2 * texts * self.words.head
+
+    def resized(self, height: int, width: int) -> tuple[int, int] | None:
+        """How large the tower is given a picture whose shape is kept; None where all become one size.
+
+        As Qwen's processor does by default: sides in whole merged patches, area within its bounds.
+        """
+        if self.vision.side:
+            return None
+        step = self.vision.patch * self.vision.merged
+        down, across = (max(step, round(length / step) * step) for length in (height, width))
+        return down, across
+
+
+@cache
+def known_configs() -> Mapping[str, ConfigFile]:
+    """Configs of models of the catalogue by what they are loaded with, as far as a table of sizes needs them."""
+    table: dict[str, Any] = json.loads((files("beholder.cost") / "shapes.json").read_text(encoding="utf-8"))
+    return {name: entry["config"] for entry in table["configs"] for name in entry["names"]}
+
+
+# Reading configs
+
+
+def shapes_of(config: ConfigFile) -> Shapes:
+    """What a config.json says; `UnknownShape` where that is not enough."""
+    kind = str(config.get("model_type"))
+    if kind not in KNOWN:
+        raise UnknownShape(f"What a model of type '{kind}' computes is not known; known are: {', '.join(KNOWN)}.")
+    try:
+        return _two_towers(config, kind) if kind in CONTRASTIVE else _generative(config, kind)
+    except (KeyError, TypeError, ZeroDivisionError) as error:
+        raise UnknownShape(f"The config of a model of type '{kind}' does not say {error}.") from error
+
+
+def _layers(config: ConfigFile, *, gated: bool = False) -> Layers:
+    width = config.get("hidden_size") or config["embed_dim"]
+    heads = config.get("num_attention_heads") or config["num_heads"]
+    inner = config.get("intermediate_size") or int(width * config["mlp_ratio"])
+    count = config.get("num_hidden_layers") or config["depth"]
+    keys = config.get("num_key_value_heads") or heads
+    return Layers(count, width, inner, heads, keys, config.get("head_dim") or width // heads, gated)
+
+
+def _tower(vision: ConfigFile, *, siglip: bool) -> Vision:
+    layers, patch = _layers(vision), vision["patch_size"]
+    tower = Vision(layers, patch, vision["image_size"], 3 * patch**2 * layers.width, extra=0 if siglip else 1)
+    if not siglip or not vision.get("vision_use_head", True):
+        return tower
+    # A probe looks at all patches: their keys and values; its own query, output and feed-forward part.
+    square = layers.width**2
+    per_patch = tower.per_patch + 2 * square + 2 * layers.width
+    return replace(tower, per_patch=per_patch, once=2 * square + layers.feed_forward)
+
+
+def _two_towers(config: ConfigFile, kind: str) -> Shapes:
+    text, siglip = config["text_config"], kind.startswith("siglip")
+    width = text.get("projection_size") or text["hidden_size"] if siglip else config["projection_dim"]
+    tower, layers = _tower(config["vision_config"], siglip=siglip), _layers(text)
+    if not siglip:
+        tower = replace(tower, once=tower.layers.width * width)
+    length, head = text["max_position_embeddings"], layers.width * width
+    words = Words(layers, head, (text["vocab_size"] + length) * layers.width + head, length, padded=siglip)
+    return Shapes("contrastive", tower, words, width)
+
+
+def _generative(config: ConfigFile, kind: str) -> Shapes:
+    vision = config["vision_config"]
+    if kind.startswith("qwen"):
+        words = _language_model(config)
+        return Shapes("generative", _qwen_tower(vision, kind, words.layers.width), words)
+    tower_kind = str(vision.get("model_type"))
+    if tower_kind not in TOWERS:
+        raise UnknownShape(
+            f"What an image tower of type '{tower_kind}' computes is not known; known are: {', '.join(TOWERS)}."
+        )
+    tower, words = _tower(vision, siglip=tower_kind == "siglip_vision_model"), _language_model(config)
+    seen, read = tower.layers.width, words.layers.width
+    if kind == "llava":
+        kept = 0 if config.get("vision_feature_select_strategy", "default") == "default" else tower.extra
+        tower = replace(tower, per_token=(seen + read) * read, tokens=tower.handed_on() + kept)
+    else:
+        tokens = config["mm_tokens_per_image"] if kind == "gemma3" else None
+        tower = replace(tower, per_token=seen * read, tokens=tokens)
+    return Shapes("generative", tower, words, looks_back=kind in LOOKS_BACK)
+
+
+def _language_model(config: ConfigFile) -> Words:
+    text = config.get("text_config", config)
+    kind = str(text.get("model_type") or f"{config['model_type']}_text")
+    if kind not in LANGUAGE_MODELS:
+        raise UnknownShape(f"What a language model of type '{kind}' computes is not known.")
+    for name in ("num_key_value_heads", *(() if kind in EVEN_HEADS else ("head_dim",))):
+        text[name]  # what is not said has another default in each of them
+    layers = _layers(text, gated=True)
+    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings", kind.startswith("gemma")))
+    head = text["vocab_size"] * layers.width
+    return Words(layers, head, head if tied else 2 * head)
+
+
+def _qwen_tower(vision: ConfigFile, kind: str, width: int) -> Vision:
+    layers = _layers(vision if kind != "qwen2_vl" else {**vision, "hidden_size": vision["embed_dim"]})
+    layers = replace(layers, gated=kind == "qwen2_5_vl")
+    merged, patch = vision.get("spatial_merge_size", 2), vision["patch_size"]
+    inner = layers.width * merged**2
+    mergers = 1 + len(vision.get("deepstack_visual_indexes", ())) * (kind == "qwen3_vl")
+    return Vision(
+        layers,
+        patch,
+        None,
+        3 * vision.get("temporal_patch_size", 2) * patch**2 * layers.width,
+        merged=merged,
+        window=vision["window_size"] // patch if kind == "qwen2_5_vl" else None,
+        whole=sum(layer < layers.count for layer in vision.get("fullatt_block_indexes", ())),
+        per_token=mergers * inner * (inner + width),
+    )

@@ -1,10 +1,14 @@
-"""What a study makes a model do: pictures, prompts, tokens, FLOP, bytes. Counted, not timed."""
+"""What a study makes a model do: pictures, prompts, tokens, FLOP, bytes. Counted, not timed.
+
+With a checkpoint's own processor at hand, tokens are those that the engine lays out; without it they are estimated: a
+token for each word and punctuation mark, and what a chat's form adds.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +22,7 @@ from beholder.cost.subject import Subject
 from beholder.datasets.content import is_file, is_remote, part_of, read_content
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
-from beholder.models.generative.prompt_tree import PromptTree, prompt_tree
+from beholder.models.generative.prompt_tree import prompt_tree
 from beholder.models.scorer import batches
 from beholder.models.served.answers import CHANNELS as SERVED_CHANNELS
 from beholder.models.served.scorer import data_url
@@ -27,17 +31,16 @@ from beholder.studies.study import Study
 if TYPE_CHECKING:
     from beholder.cost.processor_tokens import ProcessorTokens
 
-
-SAMPLED = 16
-"""Pictures that are looked at for sizes and tokens."""
-ASSUMED_BYTES, ASSUMED_SIZE = 180_000, (480, 640)
-"""A picture of which nothing is known: a photograph of COCO."""
-CHANNELS = {"generative": 5, "matching": 3, "detection": 1, "segmentation": 1}
-"""Numbers that are kept of a picture and a prompt."""
-PACKED = 0.93
-"""Of the bytes of its numbers, what a block of the store takes: floating-point numbers hardly compress."""
-KEY = 30
-"""Bytes for the name of a row, and for its part of a block's own description."""
+SAMPLED = 16  # pictures that are looked at for sizes and tokens
+ASSUMED_BYTES, ASSUMED_SIZE = 180_000, (480, 640)  # a picture of which nothing is known: a photograph of COCO
+CHANNELS = {"generative": 5, "matching": 3, "detection": 1, "segmentation": 1}  # numbers kept of a picture and a prompt
+PACKED = 0.93  # of the bytes of its numbers, what a block of the store takes: they hardly compress
+KEY = 30  # bytes for the name of a row, and for its part of a block's own description
+RUN = 64  # tokens whose attention is computed together (`tree_attention.RUN`)
+BEFORE, AFTER = 15, 5  # tokens of a chat's form before the picture and after the question: an estimate
+TEXTS = 256  # texts that are handed to a text tower together
+PICTURE, FORM = -1, -2
+Size = tuple[int, int]  # height and width
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,8 @@ class Pictures:
     count: int
     sample: tuple[str, ...]
     bytes_each: float | None
-    sizes: tuple[Size, ...]
-    """Height and width of the sample."""
-    assumed: bool = False
-    """Whether no picture is there, so that sizes are assumed."""
+    sizes: tuple[Size, ...]  # of the sample
+    assumed: bool = False  # whether no picture is there, so that sizes are assumed
 
     def files(self, images: float) -> float | None:
         """Bytes of so many of them."""
@@ -99,232 +100,21 @@ def _size(uri: str) -> Size | None:
     return height, width
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A task: how many pictures meet which prompts."""
-
-    name: str
-    images: float
-    prompts: tuple[str, ...]
-    questions: tuple[str, ...]
-    """The prompts as the model reads them: with the study's instruction if it answers in words."""
-    reading: Reading | None = None
-    """What a generative model reads about one picture."""
-    looking: float | None = None
-    """FLOP of the image tower for one picture."""
-    answering: float | None = None
-    """FLOP of the language model for all questions about one picture."""
-
-    @property
-    def effort(self) -> float:
-        """What the time of a picture grows with: FLOP, else the tokens that are read about it, else prompts."""
-        if self.looking is not None and self.answering is not None:
-            return self.looking + self.answering
-        return self.reading.read if self.reading else float(len(self.prompts))
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a model has to do for a study, from an empty store."""
-
-    study: str
-    dataset: str
-    pictures: Pictures
-    images: float
-    """Pictures that are looked at, each once for every task that asks a model other than with two towers."""
-    prompts: int
-    """Different texts."""
-    cells: float
-    tasks: tuple[Asked, ...]
-    picture_tokens: float | None
-    text_tokens: float | None
-    """As they are read: what questions share is read once."""
-    text_tokens_one_by_one: float | None
-    tokens_estimated: bool
-    vision_flop: float | None
-    text_flop: float | None
-    bytes_read: float | None
-    bytes_written: float | None
-    bytes_sent: float | None = None
-    """To the server of a served model."""
-
-    @property
-    def flop(self) -> float | None:
-        return None if self.vision_flop is None or self.text_flop is None else self.vision_flop + self.text_flop
-
-
-class Counter:
-    """Counts the work of one model, in the batches of texts and questions that it reads on a card or on a CPU."""
-
-    def __init__(self, subject: Subject, *, picture_tokens: int | None = None, on_card: bool = False) -> None:
-        self.subject, self._picture_tokens = subject, picture_tokens
-        self._texts, self._at_once = (256, 32) if on_card else (16, 8)
-
-    def work(self, study: Study, dataset: Dataset, images: int | None = None) -> Work:
-        """A study on a data set, as if that had so many images."""
-        kind, pictures = self.subject.kind, pictures_of(dataset)
-        factor = images / pictures.count if images and pictures.count else 1.0
-        tasks = study.tasks_for(dataset, answers=kind == "generative", looks=kind in ("detection", "segmentation"))
-        ask = study.asks.instruction.ask if kind == "generative" else str
-        asked = tuple(
-            Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))
-            for task, texts in ((task, task.prompts.texts) for task in tasks)
-        )
-        unique = len({uri for task in tasks for uri in task.dataset.table["uri"].to_list()})
-        pictures = replace(pictures, count=round(factor * unique))
-        counted = self._two_towers if kind in ("contrastive", "baseline") else self._by_pair
-        return counted(study, dataset, pictures, asked)
-
-    def _two_towers(self, study: Study, dataset: Dataset, pictures: Pictures, tasks: tuple[Asked, ...]) -> Work:
-        subject, shapes = self.subject, self.subject.shapes
-        texts = list(dict.fromkeys(text for task in tasks for text in task.questions))
-        lengths, exact = text_lengths(texts, subject.folder)
-        words = shapes.words if shapes else None
-        batches = padded(lengths, self._texts, words.length if words else 0, full=bool(words and words.padded))
-        tokens = sum(count * length for count, length in batches)
-        pairs = sum(count * length**2 for count, length in batches)
-        known = shapes and shapes.vision.side is not None
-        return Work(
-            study.name,
-            dataset.name,
-            pictures,
-            pictures.count,
-            len(texts),
-            sum(task.images * len(task.questions) for task in tasks),
-            tasks,
-            pictures.count * shapes.vision.handed_on() if shapes and known else None,
-            tokens if subject.kind != "baseline" else None,
-            None,
-            not exact,
-            pictures.count * shapes.vision.flop() if shapes and known else None,
-            shapes.text_flop(tokens, pairs, len(texts)) if shapes else None,
-            pictures.files(pictures.count),
-            (pictures.count + len(texts)) * (4 * PACKED * subject.width + KEY) if subject.width else None,
-        )
-
-    def _by_pair(self, study: Study, dataset: Dataset, pictures: Pictures, tasks: tuple[Asked, ...]) -> Work:
-        tasks = tuple(self.read(task, pictures) for task in tasks)
-        images = sum(task.images for task in tasks)
-        cells = sum(task.images * len(task.questions) for task in tasks)
-        known = [(task.images, task.reading) for task in tasks if task.reading]
-        read = known if len(known) == len(tasks) else []
-        channels = len(SERVED_CHANNELS) if self.subject.served else CHANNELS[self.subject.kind]
-        served = self.subject.served is not None
-        return Work(
-            study.name,
-            dataset.name,
-            pictures,
-            images,
-            len({text for task in tasks for text in task.questions}),
-            cells,
-            tasks,
-            _sum(n * one.picture * (one.questions if served else 1) for n, one in read),
-            _sum(
-                n * (one.text_one_by_one if served else one.text if one.shared else one.text_one_by_one)
-                for n, one in read
-            ),
-            _sum(n * one.text_one_by_one for n, one in read),
-            self._tokens is None,
-            _sum(task.images * task.looking for task in tasks if task.looking is not None),
-            _sum(task.images * task.answering for task in tasks if task.answering is not None),
-            pictures.files(images),
-            cells * 4 * channels * PACKED + images * KEY,
-            self._sent(pictures) * cells if served else None,
-        )
-
-    @cached_property
-    def _tokens(self) -> ProcessorTokens | None:
-        """Exact tokens, if the checkpoint's tokenizer and processor are here and torch is installed."""
-        folder = self.subject.folder
-        if self.subject.kind != "generative" or folder is None or not (folder / "tokenizer_config.json").is_file():
-            return None
-        try:
-            from beholder.cost.processor_tokens import ProcessorTokens  # torch is optional and slow to start
-        except MissingExtra:
-            return None
-        return ProcessorTokens(folder, self._at_once)
-
-    def _readings(self, questions: Sequence[str], pictures: Pictures) -> list[tuple[Reading, Size | None]]:
-        """What is read about the sampled pictures; none where a picture's tokens are not known."""
-        shapes = self.subject.shapes
-        fixed = shapes is not None and shapes.vision.side is not None
-        if self._tokens and pictures.sample:
-            shown = [open_image(uri) for uri in pictures.sample[: 1 if fixed else SAMPLED // 2]]
-            return self._tokens.readings(questions, shown)
-        if self._picture_tokens is None and shapes is None:
-            return []
-        sizes = [shapes.resized(*size) if shapes else None for size in pictures.sizes]
-        read = {
-            size: estimated(
-                questions,
-                self._picture_tokens or (shapes.vision.handed_on(size) if shapes else 0),
-                shared=not (shapes and shapes.looks_back),
-                at_once=self._at_once,
-            )
-            for size in set(sizes)
-        }
-        return [(read[size], size) for size in sizes]
-
-    def read(self, task: Asked, pictures: Pictures) -> Asked:
-        """The task with what a generative model reads about one of these pictures."""
-        found = self._readings(task.questions, pictures) if self.subject.kind == "generative" else []
-        return asked_about(task, found, self.subject) if found else task
-
-    def _sent(self, pictures: Pictures) -> float:
-        """Bytes of one picture on its way to a server."""
-        assert self.subject.served
-        urls = [data_url(open_image(uri), self.subject.served.asking) for uri in pictures.sample[:4]]
-        return float(np.mean([len(url) for url in urls])) if urls else ASSUMED_BYTES * 4 / 3
-
-
-def asked_about(task: Asked, found: Sequence[tuple[Reading, Size | None]], subject: Subject) -> Asked:
-    """The task with what is read about a picture of these, and what that takes."""
-    read, shapes = mean([one for one, _ in found]), subject.shapes
-    if shapes is None or subject.served:
-        return replace(task, reading=read)
-    words = shapes.words
-    answering = words.layers.flop(read.read, read.pairs, read=read.questions if read.shared else None)
-    looking = float(np.mean([shapes.vision.flop(size) for _, size in found]))
-    return replace(task, reading=read, looking=looking, answering=answering + 2 * read.questions * words.head)
-
-
-def _sum(values: object) -> float | None:
-    """Of what is known; None of nothing."""
-    known = list(values)  # type: ignore[call-overload]
-    return float(sum(known)) if known else None
-
-
-RUN = 64
-"""Tokens whose attention is computed together (`tree_attention.RUN`)."""
-BEFORE, AFTER = 15, 5
-"""Tokens of a chat's form before the picture and after the question: an estimate."""
-TEXTS = 256
-"""Texts that are handed to a text tower together."""
-PICTURE = -1
-FORM = -2
-Size = tuple[int, int]
+# Tokens
 
 
 class Reading(NamedTuple):
-    """What a language model reads about one picture."""
+    """What a language model reads about one picture, in tokens."""
 
     picture: float
-    """Tokens of the picture."""
-    trunk: float
-    """Words that all questions begin with."""
-    branches: float
-    """Words that some questions share."""
-    leaves: float
-    """Words of one question alone."""
-    one_by_one: float
-    """Tokens of all questions, each with the picture."""
-    in_batches: float
-    """The same with the padding of batches."""
-    pairs: float
-    """Pairs of tokens whose attention is computed."""
+    trunk: float  # words that all questions begin with
+    branches: float  # words that some questions share
+    leaves: float  # words of one question alone
+    one_by_one: float  # of all questions, each with the picture
+    in_batches: float  # the same with the padding of batches
+    pairs: float  # pairs of tokens whose attention is computed
     questions: int
-    shared: bool
-    """Whether the questions can share words; else only the image tower's work is."""
+    shared: bool  # whether the questions can share words; else only the image tower's work is
 
     @property
     def read(self) -> float:
@@ -348,6 +138,11 @@ def reading(sequences: Sequence[Sequence[int]], picture: int, *, shared: bool, a
     leaves = int((below[tree.trunk :] == 1).sum())
     lengths = sorted(len(sequence) for sequence in sequences)
     whole = [(len(part), part[-1]) for part in batches(lengths, at_once)]
+    pairs = float(sum(count * length**2 for count, length in whole))
+    if shared:  # attention over a tree: its trunk, then runs of tokens with what stands above them
+        starts = np.arange(tree.trunk, tree.size, RUN)
+        width = int(tree.depth[starts].max()) if len(starts) else 0
+        pairs = float(tree.trunk**2 + len(starts) * RUN * (width + RUN))
     return Reading(
         picture,
         tree.trunk - picture,
@@ -355,51 +150,25 @@ def reading(sequences: Sequence[Sequence[int]], picture: int, *, shared: bool, a
         leaves,
         sum(lengths),
         sum(count * length for count, length in whole),
-        computed_pairs(tree) if shared else sum(count * length**2 for count, length in whole),
+        pairs,
         len(sequences),
         shared,
     )
 
 
-def computed_pairs(tree: PromptTree) -> float:
-    """Pairs of tokens in attention over a tree: its trunk, then runs of tokens with what stands above them."""
-    starts = np.arange(tree.trunk, tree.size, RUN)
-    width = int(tree.depth[starts].max()) if len(starts) else 0
-    return float(tree.trunk**2 + len(starts) * RUN * (width + RUN))
-
-
-def mean(readings: Sequence[Reading]) -> Reading:
-    """Of several pictures."""
-    columns = [float(np.mean(column)) for column in zip(*(one[:7] for one in readings), strict=True)]
-    picture, trunk, branches, leaves, one_by_one, in_batches, pairs = columns
-    first = readings[0]
-    return Reading(picture, trunk, branches, leaves, one_by_one, in_batches, pairs, first.questions, first.shared)
-
-
-# Without the checkpoint's files
-
-
 def estimated(questions: Sequence[str], picture: int, *, shared: bool, at_once: int = 1) -> Reading:
-    """By words and signs."""
+    """By words and punctuation marks, without the checkpoint's files."""
     numbers: dict[str, int] = {}
     form = [FORM] * BEFORE + [PICTURE] * picture
     sequences = [
-        [*form, *(numbers.setdefault(word, len(numbers)) for word in words(question)), *[FORM] * AFTER]
+        [*form, *(numbers.setdefault(word, len(numbers)) for word in _words(question)), *[FORM] * AFTER]
         for question in questions
     ]
     return reading(sequences, picture, shared=shared, at_once=at_once)
 
 
-def words(text: str) -> list[str]:
-    """Words and signs.
-
-    >>> words("Is she kind?")
-    ['Is', 'she', 'kind', '?']
-    """
+def _words(text: str) -> list[str]:
     return re.findall(r"\w+|[^\w\s]", text)
-
-
-# With them
 
 
 def text_lengths(texts: Sequence[str], folder: Path | None) -> tuple[list[int], bool]:
@@ -415,10 +184,196 @@ def text_lengths(texts: Sequence[str], folder: Path | None) -> tuple[list[int], 
             return [len(one.ids) for one in tokenizer.encode_batch(list(texts))], True
         except ImportError:
             pass
-    return [len(words(text)) + 2 for text in texts], False
+    return [len(_words(text)) + 2 for text in texts], False
 
 
 def padded(lengths: Sequence[int], batch: int, length: int, *, full: bool) -> list[tuple[int, int]]:
     """Texts and tokens of each in the batches that a text tower reads, padded to the longest or to the full length."""
     parts = [part for block in batches(lengths, TEXTS) for part in batches(block, batch)]
     return [(len(part), length if full else min(length or max(part), max(part))) for part in parts]
+
+
+# Work
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A task: how many pictures meet which prompts."""
+
+    name: str
+    images: float
+    prompts: tuple[str, ...]
+    questions: tuple[str, ...]  # the prompts as the model reads them: with the study's instruction if it answers
+    reading: Reading | None = None  # what a generative model reads about one picture
+    looking: float | None = None  # FLOP of the image tower for one picture
+    answering: float | None = None  # FLOP of the language model for all questions about one picture
+
+    @property
+    def effort(self) -> float:
+        """What the time of a picture grows with: FLOP, else the tokens that are read about it, else prompts."""
+        if self.looking is not None and self.answering is not None:
+            return self.looking + self.answering
+        return self.reading.read if self.reading else float(len(self.prompts))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a model has to do for a study, from an empty store."""
+
+    study: str
+    dataset: str
+    pictures: Pictures
+    images: float  # pictures that are looked at, each once for every task that asks a model other than with two towers
+    prompts: int  # different texts
+    cells: float
+    tasks: tuple[Asked, ...]
+    picture_tokens: float | None
+    text_tokens: float | None  # as they are read: what questions share is read once
+    text_tokens_one_by_one: float | None
+    tokens_estimated: bool
+    vision_flop: float | None
+    text_flop: float | None
+    bytes_read: float | None
+    bytes_written: float | None
+    bytes_sent: float | None = None  # to the server of a served model
+
+    @property
+    def flop(self) -> float | None:
+        return None if self.vision_flop is None or self.text_flop is None else self.vision_flop + self.text_flop
+
+
+class Counter:
+    """Counts the work of one model, in the batches of texts and questions that it reads on a GPU or on a CPU."""
+
+    def __init__(self, subject: Subject, *, picture_tokens: int | None = None, on_gpu: bool = False) -> None:
+        self.subject, self._picture_tokens = subject, picture_tokens
+        self._texts, self._at_once = (256, 32) if on_gpu else (16, 8)
+
+    def work(self, study: Study, dataset: Dataset, images: int | None = None) -> Work:
+        """A study on a data set, as if that had so many images."""
+        kind, pictures = self.subject.kind, pictures_of(dataset)
+        factor = images / pictures.count if images and pictures.count else 1.0
+        tasks = study.tasks_for(dataset, answers=kind == "generative", looks=kind in ("detection", "segmentation"))
+        ask = study.asks.instruction.ask if kind == "generative" else str
+        asked = tuple(
+            Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))
+            for task, texts in ((task, task.prompts.texts) for task in tasks)
+        )
+        unique = len({uri for task in tasks for uri in task.dataset.table["uri"].to_list()})
+        pictures = replace(pictures, count=round(factor * unique))
+        cells = sum(task.images * len(task.questions) for task in asked)
+        counted = self._two_towers if kind in ("contrastive", "baseline") else self._by_pair
+        return counted(study.name, dataset.name, pictures, asked, cells)
+
+    def _two_towers(self, study: str, dataset: str, pictures: Pictures, tasks: tuple[Asked, ...], cells: float) -> Work:
+        subject, shapes, count = self.subject, self.subject.shapes, pictures.count
+        texts = list(dict.fromkeys(text for task in tasks for text in task.questions))
+        lengths, exact = text_lengths(texts, subject.folder)
+        words = shapes.words if shapes else None
+        parts = padded(lengths, self._texts, words.length if words else 0, full=bool(words and words.padded))
+        tokens = sum(n * length for n, length in parts)
+        pairs = sum(n * length**2 for n, length in parts)
+        vision = shapes.vision if shapes and shapes.vision.side is not None else None
+        return Work(
+            study,
+            dataset,
+            pictures,
+            images=count,
+            prompts=len(texts),
+            cells=cells,
+            tasks=tasks,
+            picture_tokens=count * vision.handed_on() if vision else None,
+            text_tokens=tokens if subject.kind != "baseline" else None,
+            text_tokens_one_by_one=None,
+            tokens_estimated=not exact,
+            vision_flop=count * vision.flop() if vision else None,
+            text_flop=shapes.text_flop(tokens, pairs, len(texts)) if shapes else None,
+            bytes_read=pictures.files(count),
+            bytes_written=(count + len(texts)) * (4 * PACKED * subject.width + KEY) if subject.width else None,
+        )
+
+    def _by_pair(self, study: str, dataset: str, pictures: Pictures, tasks: tuple[Asked, ...], cells: float) -> Work:
+        tasks = tuple(self.read(task, pictures) for task in tasks)
+        images, served = sum(task.images for task in tasks), self.subject.served is not None
+        known = [(task.images, task.reading) for task in tasks if task.reading]
+        read = known if len(known) == len(tasks) else []
+        channels = len(SERVED_CHANNELS) if served else CHANNELS[self.subject.kind]
+        return Work(
+            study,
+            dataset,
+            pictures,
+            images=images,
+            prompts=len({text for task in tasks for text in task.questions}),
+            cells=cells,
+            tasks=tasks,
+            picture_tokens=_sum(n * one.picture * (one.questions if served else 1) for n, one in read),
+            text_tokens=_sum(n * (one.text if one.shared and not served else one.text_one_by_one) for n, one in read),
+            text_tokens_one_by_one=_sum(n * one.text_one_by_one for n, one in read),
+            tokens_estimated=self._tokens is None,
+            vision_flop=_sum(task.images * task.looking for task in tasks if task.looking is not None),
+            text_flop=_sum(task.images * task.answering for task in tasks if task.answering is not None),
+            bytes_read=pictures.files(images),
+            bytes_written=cells * 4 * channels * PACKED + images * KEY,
+            bytes_sent=self._sent(pictures) * cells if served else None,
+        )
+
+    @cached_property
+    def _tokens(self) -> ProcessorTokens | None:
+        """Exact tokens, if the checkpoint's tokenizer and processor are here and torch is installed."""
+        folder = self.subject.folder
+        if self.subject.kind != "generative" or folder is None or not (folder / "tokenizer_config.json").is_file():
+            return None
+        try:
+            from beholder.cost.processor_tokens import ProcessorTokens  # torch is optional and slow to start
+        except MissingExtra:
+            return None
+        return ProcessorTokens(folder, self._at_once)
+
+    def read(self, task: Asked, pictures: Pictures) -> Asked:
+        """The task with what a generative model reads about one of these pictures, as far as that is known."""
+        shapes, by_hand = self.subject.shapes, self._picture_tokens
+        if self.subject.kind != "generative":
+            return task
+        if self._tokens and pictures.sample:
+            fixed = shapes is not None and shapes.vision.side is not None
+            shown = [open_image(uri) for uri in pictures.sample[: 1 if fixed else SAMPLED // 2]]
+            return asked_about(task, self._tokens.readings(task.questions, shown), self.subject)
+        if by_hand is None and shapes is None:
+            return task
+        sizes = [shapes.resized(*size) if shapes else None for size in pictures.sizes]
+        shared = not (shapes and shapes.looks_back)
+        read = {
+            size: estimated(
+                task.questions,
+                by_hand or (shapes.vision.handed_on(size) if shapes else 0),
+                shared=shared,
+                at_once=self._at_once,
+            )
+            for size in set(sizes)
+        }
+        return asked_about(task, [(read[size], size) for size in sizes], self.subject)
+
+    def _sent(self, pictures: Pictures) -> float:
+        """Bytes of one picture on its way to a server."""
+        assert self.subject.served
+        urls = [data_url(open_image(uri), self.subject.served.asking) for uri in pictures.sample[:4]]
+        return float(np.mean([len(url) for url in urls])) if urls else ASSUMED_BYTES * 4 / 3
+
+
+def asked_about(task: Asked, found: Sequence[tuple[Reading, Size | None]], subject: Subject) -> Asked:
+    """The task with what is read about a picture of these on average, and what that takes."""
+    first, shapes = found[0][0], subject.shapes
+    means = np.mean([one[:7] for one, _ in found], axis=0).tolist()
+    read = Reading._make([*means, first.questions, first.shared])
+    if shapes is None or subject.served:
+        return replace(task, reading=read)
+    words = shapes.words
+    answering = words.layers.flop(read.read, read.pairs, answers=read.questions if read.shared else None)
+    looking = float(np.mean([shapes.vision.flop(size) for _, size in found]))
+    return replace(task, reading=read, looking=looking, answering=answering + 2 * read.questions * words.head)
+
+
+def _sum(values: Iterable[float]) -> float | None:
+    """Of what is known; None of nothing."""
+    known = list(values)
+    return float(sum(known)) if known else None

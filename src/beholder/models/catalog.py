@@ -1,7 +1,10 @@
-"""The models of the studies' tables, by the names printed there, and others of today: what, where, how to run them.
+"""The models that Beholder knows. Nothing here loads a model or imports torch.
 
-The facts are in `catalog.csv`, one row per model; what could not be verified is empty there and None here. Revision
-`main` means that no commit is known. Nothing here loads a model or imports torch.
+`catalog.csv` has the models of the studies' tables, by the names printed there, and others of today: what could not be
+verified is empty there and None here; revision `main` means that no commit is known. `architectures.csv` has the
+architectures of transformers. `families.csv` has the families: how a model is recognised and which function opens it.
+A model is named by a scheme (`onnx:DIR`), or it is a transformers folder whose config.json names its architecture. A
+new family is one folder beside this file and one row there.
 """
 
 from __future__ import annotations
@@ -9,18 +12,23 @@ from __future__ import annotations
 import csv
 import difflib
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
-from typing import NamedTuple
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from beholder.core.catalog import Catalog
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.families import KINDS
-from beholder.models.spec import Machine
+from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
+from beholder.models.scorer import Scorer
+from beholder.models.spec import LoadOptions, Machine
 
 BYTES = {"float32": 4, "bfloat16": 2}
-WORKING_SPACE = 1.2
-"""Weights, and a fifth more for a small batch; a rule of thumb, not a measurement."""
+WORKING_SPACE = 1.2  # weights, and a fifth more for a small batch; a rule of thumb, not a measurement
 
 
 @dataclass(frozen=True)
@@ -29,24 +37,17 @@ class ModelEntry:
 
     name: str
     aliases: tuple[str, ...]
-    studies: dict[str, str]
-    """Study → its tables that print this model."""
+    studies: dict[str, str]  # study → its tables that print this model
     family: str
-    adapter: str
-    """The name of a family in `families.FAMILIES`."""
-    load: str
-    """What `load_model` is told; empty where the user has to bring something, and `note` says what."""
-    source: str
-    """Where its weights are: a hub name, or an address."""
+    adapter: str  # the name of a family in `FAMILIES`
+    load: str  # what `load_model` is given; empty where the user has to bring something, and `note` says what
+    source: str  # where its weights are: a hub name, or an address
     revision: str
     parameters: int | None
-    training_pairs: int | None
-    """Image–text pairs that it was trained on, as its authors count them."""
-    released: str | None
-    """When it was published: a day, a month or a year, as far as `reference` says."""
+    training_pairs: int | None  # image–text pairs that it was trained on, as its authors count them
+    released: str | None  # when it was published: a day, a month or a year, as far as `reference` says
     licence: str | None
-    reference: str
-    """Where release date, training pairs and pinned commit are stated."""
+    reference: str  # where release date, training pairs and pinned commit are stated
     note: str
 
     @property
@@ -76,11 +77,29 @@ class ModelEntry:
         return "cpu" if on_cpu <= machine.memory else "no"
 
 
+def _rows(file: str) -> Iterator[dict[str, str]]:
+    """The rows of a table that comes with the package."""
+    return csv.DictReader((files("beholder.models") / file).read_text(encoding="utf-8").splitlines())
+
+
 @cache
 def catalog() -> tuple[ModelEntry, ...]:
     """Every entry, in the order of the tables."""
-    text = (files("beholder.models") / "catalog.csv").read_text(encoding="utf-8")
-    return tuple(_entry(row) for row in csv.DictReader(text.splitlines()))
+    return tuple(_entry(row) for row in _rows("catalog.csv"))
+
+
+def _entry(row: dict[str, str]) -> ModelEntry:
+    aliases, studies = (
+        tuple(part.strip() for part in row[name].split(";") if part.strip()) for name in ("aliases", "studies")
+    )
+    values: dict[str, Any] = {
+        **row,
+        **{name: int(row[name]) if row[name] else None for name in ("parameters", "training_pairs")},
+        **{name: row[name] or None for name in ("released", "licence")},
+        "aliases": aliases,
+        "studies": {study: tables for study, _, tables in (part.partition(" ") for part in studies)},
+    }
+    return ModelEntry(**values)
 
 
 def find_model(name: str) -> ModelEntry:
@@ -97,20 +116,22 @@ def find_model(name: str) -> ModelEntry:
 
 def lookup(name: str) -> ModelEntry | None:
     """The model of that name, or None."""
-    return _by_key().get(_key(name))
+    return _by_key().get(_key(name), (None, ""))[0]
 
 
 def nearest(name: str, count: int = 3) -> list[str]:
     """Names that are like it, the likest first."""
-    known = {_key(each): each for entry in catalog() for each in entry.names}
-    return [known[key] for key in difflib.get_close_matches(_key(name), known, n=count, cutoff=0.6)]
+    close = difflib.get_close_matches(_key(name), _by_key(), n=count, cutoff=0.6)
+    return [_by_key()[key][1] for key in close]
 
 
-def loadable(entry: ModelEntry) -> str:
-    """What `load_model` is told for it, or an error that says what is missing."""
-    if not entry.load:
-        raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
-    return entry.load
+@cache
+def _by_key() -> dict[str, tuple[ModelEntry, str]]:
+    return {_key(name): (entry, name) for entry in catalog() for name in entry.names}
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s/_]+", "-", name.strip().casefold())
 
 
 def selected(
@@ -136,14 +157,10 @@ def count_of(text: str) -> float:
     >>> count_of("1.5B")
     1500000000.0
     """
-    matched = re.fullmatch(r"\s*([0-9.]+)\s*([KMB]?)\s*", text, re.IGNORECASE)
-    try:
-        number = float(matched[1]) if matched else None
-    except ValueError:
-        number = None
-    if matched is None or number is None:
+    matched = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMB]?)\s*", text, re.IGNORECASE)
+    if matched is None:
         raise UnknownName("size", text, ["500M", "1B", "7.5B"])
-    return number * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[matched[2].upper()]
+    return float(matched[1]) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[matched[2].upper()]
 
 
 def short(count: float | None) -> str:
@@ -158,38 +175,7 @@ def short(count: float | None) -> str:
     return f"{float(f'{count / unit:.3g}'):g}{letter}"
 
 
-@cache
-def _by_key() -> dict[str, ModelEntry]:
-    return {_key(name): entry for entry in catalog() for name in entry.names}
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[\s/_]+", "-", name.strip().casefold())
-
-
-def _entry(row: dict[str, str]) -> ModelEntry:
-    studies = (part.partition(" ") for part in _parts(row["studies"]))
-    return ModelEntry(
-        row["name"],
-        _parts(row["aliases"]),
-        {study: tables for study, _, tables in studies},
-        row["family"],
-        row["adapter"],
-        row["load"],
-        row["source"],
-        row["revision"],
-        int(row["parameters"]) if row["parameters"] else None,
-        int(row["training_pairs"]) if row["training_pairs"] else None,
-        row["released"] or None,
-        row["licence"] or None,
-        row["reference"],
-        row["note"],
-    )
-
-
-def _parts(cell: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in cell.split(";") if part.strip())
-
+# The architectures of transformers
 
 KIND_OF_TASK = {
     "zero-shot-image-classification": "contrastive",
@@ -198,8 +184,7 @@ KIND_OF_TASK = {
     "image-text-to-text": "generative",
     "zero-shot-object-detection": "detection",
     "segmentation by text": "segmentation",
-}
-"""The kind of model that each task of the sweep is about."""
+}  # the kind of model that each task of the sweep is about
 
 
 class Architecture(NamedTuple):
@@ -208,15 +193,11 @@ class Architecture(NamedTuple):
     task: str
     model_type: str
     architecture: str
-    state: str
-    """`exact`: as its own forward pass, to 0.0001; `refused`; `not built`: no tiny model, so nothing is known."""
-    shared: str
-    """What is computed once for many prompts or pictures; empty where nothing is."""
-    extra: str
-    """What it needs beside `beholder[torch]`."""
+    state: str  # `exact`: as its own forward pass, to 0.0001; `refused`; `not built`: nothing is known
+    shared: str  # what is computed once for many prompts or pictures; empty where nothing is
+    extra: str  # what it needs beside `beholder[torch]`
     why: str
-    difference: str = ""
-    """The largest difference to its own forward pass, where the sweep kept it."""
+    difference: str = ""  # the largest difference to its own forward pass, where the sweep kept it
 
     @property
     def kind(self) -> str:
@@ -226,6 +207,90 @@ class Architecture(NamedTuple):
 
 @cache
 def architectures() -> tuple[Architecture, ...]:
-    """Every architecture, by task and model type."""
-    text = (files("beholder.models") / "architectures.csv").read_text(encoding="utf-8")
-    return tuple(Architecture(**row) for row in csv.DictReader(text.splitlines()))
+    """Every architecture, by task and model type, as `python tools/family_sweep.py` met it: each was built tiny and
+    scored by Beholder and by its own forward pass."""
+    return tuple(Architecture(**row) for row in _rows("architectures.csv"))
+
+
+# Families
+
+Opener = Callable[..., Scorer]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of models, opened by one adapter."""
+
+    name: str  # the scheme too, if models are named by one
+    kind: str  # contrastive, matching, generative, detection, segmentation or baseline
+    what: str
+    opens: str | Opener
+    """The function that opens a model, or where it is: `module:function`.
+
+    With a scheme it is called as `open(rest_of_name, options)`, else as `open(folder, name, options, origin=…)`.
+    """
+    form: str = ""  # how a model with a scheme is named; empty for families read from a transformers folder
+    config_names: tuple[str, ...] = ()  # endings of `architectures` or `model_type` in config.json
+
+    @property
+    def open(self) -> Opener:
+        """The function that opens a model of this family; its libraries are imported now."""
+        if callable(self.opens):
+            return self.opens
+        module, _, path = self.opens.partition(":")
+        function: Opener = attrgetter(path)(import_module(module))
+        return function
+
+
+def _family(name: str, kind: str, what: str, opens: str, form: str, config_names: str) -> Family:
+    return Family(name, kind, what, opens, form, tuple(config_names.split()))
+
+
+FAMILIES = Catalog(
+    "family of models", {row["name"]: _family(**row) for row in _rows("families.csv")}, installed="beholder.models"
+)
+"""A plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`."""
+KINDS = ("matching", "generative", "detection", "segmentation", "contrastive")  # that transformers folders hold
+UNREAD = {
+    **dict.fromkeys(
+        ("vilt", "bridgetower"), "It reads picture and text together, in a way that Beholder has no adapter for."
+    ),
+    **dict.fromkeys(
+        ("colpali", "colqwen2", "colmodernvbert"),
+        "It compares every word with every patch to find documents; Beholder has no adapter for that.",
+    ),
+    **dict.fromkeys(("xclip", "videoprism"), "It reads videos, not pictures."),
+    **dict.fromkeys(
+        ("sam3", "sam3_lite_text"),
+        "Beholder has no adapter for it: run it elsewhere and import its masks (docs/detectors.md).",
+    ),
+}
+"""Model types that stand beside those that Beholder reads, and why it does not read them."""
+FOLDER_FORMS = {
+    "OWNER/NAME[@REVISION]": f"a model from the hub ({', '.join(KINDS)})",
+    "DIR": "the same from a local transformers folder",
+}
+
+
+def family_of(config: ConfigFile) -> Family:
+    """The family of a checkpoint, from its architectures and model type; contrastive unless another matches."""
+    architectures = config.get("architectures")
+    names = [*map(str, architectures if isinstance(architectures, list) else ()), str(config.get("model_type"))]
+    for family in FAMILIES.values():
+        if any(name.endswith(family.config_names) for name in names):
+            return family
+    return FAMILIES["contrastive"]
+
+
+def open_folder(folder: Path, name: str, options: LoadOptions, **origin: Origin | None) -> Scorer:
+    """The model in a transformers folder; its config.json decides the family before any weights are read."""
+    config = read_config(folder)
+    if reason := UNREAD.get(str(config.get("model_type"))):
+        raise ModelError(f"{folder} is a model of type '{config['model_type']}'. {reason}")
+    return family_of(config).open(folder, name, options, **origin)
+
+
+def name_forms() -> list[str]:
+    """Every form that the name of a model can take."""
+    schemes = [form for family in FAMILIES.values() if family.form for form in family.form.split(", ")]
+    return [*schemes, *FOLDER_FORMS]

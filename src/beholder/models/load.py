@@ -1,13 +1,15 @@
-"""Load a model by its name.
+"""Load a model by its name, or take one that the caller has at hand.
 
     null, null:SEED          random noise, the baseline of every audit
-    SCHEME:REST              a family with a scheme: openclip:ARCH/TAG, onnx:DIR, openai:MODEL@URL (`families`)
+    SCHEME:REST              a family with a scheme: openclip:ARCH/TAG, onnx:DIR, openai:MODEL@URL (`catalog`)
     glasshouse/NAME          a reference model that comes with Beholder
     DIR                      a transformers folder: config.json, weights, tokenizer
     OWNER/NAME[@REVISION]    a model from the Hugging Face hub
     ViT-B/32, BLIP …         a model of the studies' tables, by its printed name (`catalog`)
 
-An adapter's libraries are imported when one of its models is opened, so importing this module is cheap.
+An adapter's libraries are imported when one of its models is opened, so importing this module is cheap. Loaded objects
+of transformers or open_clip are copied: the caller's own may go on being trained. A copy is named by the digest of its
+weights, so the store never takes the scores of one state of a model for those of another.
 """
 
 from __future__ import annotations
@@ -25,15 +27,13 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
-from beholder.models.catalog import ModelEntry, catalog, loadable, lookup, nearest
+from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_forms, nearest, open_folder
 from beholder.models.checkpoint.files import fetch
-from beholder.models.families import FAMILIES, name_forms, open_folder
 from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
 from beholder.models.spec import LoadOptions as LoadOptions
 from beholder.models.spec import ModelSpec, device_names
 
-LONGEST_PART = 255
-"""Bytes of a file's name."""
+LONGEST_PART = 255  # bytes of a file's name
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
@@ -47,16 +47,11 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
     if len(devices) > 1:
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
-    if options.decode != "exact":
-        _require_decoder(decoding_on_gpu(scorer) if options.decode == "both" else scorer)
+    if options.decode == "gpu":
+        _require_decoder(scorer)
+    elif options.decode == "both":
+        decoding_on_gpu(scorer)
     return scorer
-
-
-def _require_decoder(scorer: Scorer) -> None:
-    if decoder_of(scorer) is None:
-        raise ModelError(
-            f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
-        )
 
 
 def decoding_on_gpu(scorer: Scorer) -> Scorer:
@@ -66,6 +61,13 @@ def decoding_on_gpu(scorer: Scorer) -> Scorer:
         decode()
     _require_decoder(twin)
     return twin
+
+
+def _require_decoder(scorer: Scorer) -> None:
+    if decoder_of(scorer) is None:
+        raise ModelError(
+            f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
+        )
 
 
 class Replica(NamedTuple):
@@ -87,35 +89,34 @@ def _on_several(name: str, options: LoadOptions, devices: list[str]) -> Scorer:
     scorer = load_model(*copies[0])
     if isinstance(scorer, Answerer):
         raise ModelError(
-            f"{name} is told how to answer, and several devices at once are not for such models.\n"
+            f"{name} is instructed how to answer, and several devices at once are not for such models.\n"
             "Name one device, or spread one model over all of them: --device shard."
         )
     vars(scorer)["replicas"] = copies
     return scorer
 
 
-def _require_name(name: str) -> None:
-    """Raise for what can be neither a folder nor a name: no file system and no hub could take it."""
+def _opened(name: str, options: LoadOptions) -> Scorer:
     parts = [part.encode("utf-8", "replace") for part in name.split("/")]
     if "\0" in name or max(map(len, parts)) > LONGEST_PART or (not name.isprintable() and not Path(name).is_dir()):
         shown = name[:60].encode("unicode_escape").decode()
-        raise ModelError(f"'{shown}' is not the name of a model: it is too long, or has signs that no name can have.")
-
-
-def _opened(name: str, options: LoadOptions) -> Scorer:
-    _require_name(name)
+        raise ModelError(f"'{shown}' is not the name of a model: it is too long, or has invalid characters.")
     scheme, colon, rest = name.partition(":")
     if name == "null" or (colon and scheme in FAMILIES and FAMILIES[scheme].form):
         return FAMILIES[scheme].open(rest, options)
     if name.startswith("glasshouse/"):
-        return open_folder(_reference_folder(name), name, options)
-    if name and Path(os.path.expanduser(name)).is_dir():
-        return open_folder(Path(os.path.expanduser(name)), name.rstrip("/"), options)
+        if name not in reference_models():
+            raise UnknownName("reference model", name, reference_models())
+        return open_folder(REFERENCE_MODELS / name.removeprefix("glasshouse/"), name, options)
+    folder = Path(os.path.expanduser(name))
+    if name and folder.is_dir():
+        return open_folder(folder, name.rstrip("/"), options)
     if entry := lookup(name):  # a printed name may look like a folder (ViT-B/32 w/ L2B) or a hub id (ViT-B/32)
         return _open_entry(entry, options)
-    if _is_folder_name(name):
-        return open_folder(Path(os.path.expanduser(name)), name.rstrip("/"), options)
-    if _is_hub_name(name):
+    if name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", ".."):
+        return open_folder(folder, name.rstrip("/"), options)  # can only be a folder: the error says what is missing
+    owner, slash, model = name.partition("@")[0].partition("/")
+    if owner and slash and model and ":" not in name:
         return _open_hub(name, options)
     raise UnknownName("model", name, [*name_forms(), *reference_models(), *nearest(name)])
 
@@ -139,48 +140,31 @@ def _open_hub(name: str, options: LoadOptions) -> Scorer:
 
 def _open_entry(entry: ModelEntry, options: LoadOptions) -> Scorer:
     """A model of the studies, under its printed name."""
+    if not entry.load:
+        raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
     pinned = entry.revision if entry.revision != "main" else None
-    scorer = load_model(loadable(entry), replace(options, revision=options.revision or pinned or None))
+    scorer = load_model(entry.load, replace(options, revision=options.revision or pinned or None))
     scorer.spec = replace(scorer.spec, name=entry.name)
     return scorer
 
 
-def _reference_folder(name: str) -> Path:
-    if name not in reference_models():
-        raise UnknownName("reference model", name, reference_models())
-    return REFERENCE_MODELS / name.removeprefix("glasshouse/")
-
-
-def _is_folder_name(name: str) -> bool:
-    """Whether the name can only be that of a folder."""
-    return name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", "..")
-
-
-def _is_hub_name(name: str) -> bool:
-    owner, slash, model = name.partition("@")[0].partition("/")
-    return bool(owner and slash and model) and ":" not in name
-
+# Models at hand
 
 Function = Callable[[list[Image.Image], list[str]], Any]
 Model = str | Path | Scorer | Function | tuple[Any, ...]
 """A name, a scorer, a function, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip."""
 Kind = Literal["matching", "contrastive"]
-CHANNELS: dict[str, str] = {"matching": "match_logit", "contrastive": "cosine"}
-"""What the numbers of a function are, by the kind of model that it asks."""
+CHANNELS: dict[str, str] = {"matching": "match_logit", "contrastive": "cosine"}  # what a function's numbers are
 
 
 @dataclass(frozen=True)
 class ModelIdentity:
     """What an object does not say of itself."""
 
-    name: str | None = None
-    """What people call it."""
-    revision: str | None = None
-    """Of a function: which state of it this is. Scores of a function without a revision are not kept."""
-    kind: Kind = "matching"
-    """Of a function: `matching` gives logits, used as they are; `contrastive` gives cosines."""
-    logit_scale: float | None = None
-    """Of a contrastive function: what the model multiplies a cosine by."""
+    name: str | None = None  # what people call it
+    revision: str | None = None  # which state of a function this is; without it, its scores are not kept
+    kind: Kind = "matching"  # of a function: `matching` gives logits, used as they are; `contrastive` gives cosines
+    logit_scale: float | None = None  # of a contrastive function: what the model multiplies a cosine by
 
 
 def as_scorer(model: Model, options: LoadOptions, given: ModelIdentity = ModelIdentity()) -> Scorer:  # noqa: B008  (frozen)
@@ -193,8 +177,7 @@ def as_scorer(model: Model, options: LoadOptions, given: ModelIdentity = ModelId
     if len(parts) > 1 and hasattr(parts[0], "save_pretrained"):
         return _saved(parts[0], parts[1:], options, given.name)
     if len(parts) == 3 and hasattr(parts[0], "encode_image"):
-        # Needs an optional library.
-        from beholder.models.contrastive.openclip import OpenClipContrastive
+        from beholder.models.contrastive.openclip import OpenClipContrastive  # needs an optional library
 
         return OpenClipContrastive.from_objects(*parts, options, name=given.name)
     if len(parts) == 1 and hasattr(parts[0], "state_dict"):

@@ -3,6 +3,8 @@
 A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_prompts, n_channels]`.
 `prepare` is the part of it that may run in worker threads (resizing, cropping, normalising). A scorer that also has a
 `preparation` lets worker processes do that part; its pictures then come as one array, a row for each.
+
+Here too: what two-tower adapters share, the null model, and how stable a model's scores are. No torch.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ if TYPE_CHECKING:  # worker processes start without polars
 
 Floats = npt.NDArray[np.float32]
 Prepared = Any  # what an adapter's `prepare` returns; only that adapter reads it
+Item = TypeVar("Item")
 
 
 class Scorer(Protocol):
     """What every adapter offers.
 
-    >>> from beholder.models.scorer import NullScorer
     >>> scorer: Scorer = NullScorer()
     >>> scorer.score_prepared([scorer.prepare(Image.new("RGB", (8, 8)))], ["a warm person", "a cold person"]).shape
     (1, 2, 1)
@@ -92,25 +94,18 @@ class Answerer(Scorer, Protocol):
         ...
 
 
-class ContrastiveScorer:
+# Two towers
+
+
+class ContrastiveScorer(Embedder):
     """Cosine of image and text vectors: the shared part of every two-tower adapter.
 
     `settings["logit_scale"]` (the multiplier itself, not its logarithm) and `settings["logit_bias"]` travel in
     the spec: a measure that wants the model's own logits takes `scale * cosine + bias`.
     """
 
-    spec: ModelSpec
     channels: tuple[str, ...] = ("cosine",)
     batch_size: int = 32
-
-    def prepare(self, image: Image.Image) -> Prepared:
-        raise NotImplementedError
-
-    def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
-        raise NotImplementedError
-
-    def embed_texts(self, texts: Sequence[str]) -> Floats:
-        raise NotImplementedError
 
     def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """Cosines `[n_images, n_prompts, 1]`."""
@@ -120,15 +115,6 @@ class ContrastiveScorer:
 def cosines(images: Floats, texts: Floats) -> Floats:
     """Cosine of every image vector with every text vector; both come in as unit vectors."""
     return np.asarray(images @ texts.T, dtype=np.float32)
-
-
-def unit_rows(vectors: npt.NDArray[np.generic]) -> Floats:
-    """Rows scaled to length 1, computed in float32."""
-    vectors = np.asarray(vectors, dtype=np.float32)
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
-
-
-Item = TypeVar("Item")
 
 
 class CutTexts:
@@ -165,20 +151,28 @@ def embed_in_batches(
     parts = [np.asarray(embed(part), dtype=np.float32) for part in batches(items, size)]
     if not parts:
         return np.zeros((0, 0), dtype=np.float32)
-    return checked_unit_rows(np.concatenate(parts), kind=kind)
+    return unit_rows(np.concatenate(parts), kind=kind)
 
 
-def checked_unit_rows(vectors: npt.NDArray[np.generic], *, kind: str) -> Floats:
-    """Rows of length 1; raises `UnusableScore` where there is no such row."""
-    lengths = np.linalg.norm(np.asarray(vectors, dtype=np.float32), axis=1)
+def unit_rows(vectors: npt.NDArray[np.generic], *, kind: str = "image") -> Floats:
+    """Rows scaled to length 1, in float32; raises `UnusableScore` where there is no such row."""
+    rows = np.asarray(vectors, dtype=np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     bad = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
     if len(bad):
         raise UnusableScore(kind, bad.tolist())
-    return unit_rows(vectors)
+    return np.asarray(rows / lengths, dtype=np.float32)
+
+
+# The null model
 
 
 class NullScorer:
-    """Uniform noise in [-1, 1), seeded by picture, prompt and seed."""
+    """Uniform noise in [-1, 1), seeded by picture, prompt and seed, and by nothing else about them.
+
+    The baseline of every audit (what does a measure say when there is nothing to find?) and the test double of every
+    test: repeatable, order-free, instant.
+    """
 
     channels: tuple[str, ...] = ("cosine",)
     batch_size = 64
@@ -219,9 +213,12 @@ def _unit(picture: int, prompt: int) -> float:
     return (mixed ^ (mixed >> 31)) / 2**63 - 1
 
 
+# Stability: how far scores move when a picture's numbers change in their sixth digit. Arithmetic in float32 moves a
+# score by about a millionth then. A graph that rounds on the way, like a dynamically quantised one, may move it by a
+# thousand times as much, and what is measured on its scores moves with them.
+
 NUDGE = 1e-6
-LIMIT = 1e-3
-"""Scores that move by more are reported."""
+LIMIT = 1e-3  # scores that move by more are reported
 
 
 def movement(scorer: Scorer, prompts: Sequence[str]) -> Floats | None:
@@ -245,15 +242,14 @@ def _nudged(value: Any, factor: float) -> Any:
     """The same with every floating-point array multiplied; None if it holds none."""
     if hasattr(value, "dtype"):
         return value * factor if "float" in str(value.dtype) else None
-    if isinstance(value, Mapping):
-        parts = {name: _nudged(part, factor) for name, part in value.items()}
-        changed = {name: part for name, part in parts.items() if part is not None}
-        return {**value, **changed} if changed else None
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        found = {name: _nudged(part, factor) for name, part in value._asdict().items()}  # type: ignore[attr-defined]
-        kept = {name: part for name, part in found.items() if part is not None}
-        return value._replace(**kept) if kept else None  # type: ignore[attr-defined]
-    return None
+    named = value._asdict() if hasattr(value, "_asdict") else value
+    if not isinstance(named, Mapping):
+        return None
+    parts = {name: _nudged(part, factor) for name, part in named.items()}
+    changed = {name: part for name, part in parts.items() if part is not None}
+    if not changed:
+        return None
+    return {**value, **changed} if named is value else value._replace(**changed)
 
 
 def _picture() -> Image.Image:

@@ -1,4 +1,4 @@
-"""ModelSpec: every setting that can move a score, as one value with a digest.
+"""ModelSpec: every setting that can move a score, as one value with a digest; LoadOptions; this machine.
 
 Two runs with equal digests would give equal scores; so the store keys on it, and on nothing else about a model.
 """
@@ -16,8 +16,16 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
+from beholder.core.options import MODEL, option
 
 Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
+# All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
+Tensor = Any
+Module = Any
+Config = Any
+Processor = Any  # of pictures, of texts or of both: a tokenizer too
+Output = Any  # what a module returns: a tensor, several, or an output object of transformers
+Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -61,18 +69,31 @@ DECODES = ("exact", "gpu", "both")
 class LoadOptions:
     """How to load a model."""
 
-    device: str = "auto"
+    device: str = option(
+        "auto", "auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", panel=MODEL, recorded=True
+    )
     """`auto` (CUDA if available, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; several with commas or
     `cuda:all`, each with its own copy of the model; `shard` spreads a generative model
     over all devices. The device is not part of the spec: float32 scores agree to rounding on every device."""
-    precision: str = "auto"
-    decode: str = "exact"
-    """`exact`: the checkpoint's own preprocessing. `gpu`: by nvJPEG, whose pixels differ a little; part of the spec.
-    `both`: exact, and an audit also measures what `gpu` would do to every finding."""
-    batch_size: int | None = None
+    precision: str = option(
+        "auto", "auto, float32, bfloat16, float16. Part of the model's spec.", panel=MODEL, recorded=True
+    )
+    decode: str = option(
+        "exact",
+        "exact, or gpu: decode JPEG files on an NVIDIA GPU. Faster; pixels differ a little, so it is part of the "
+        "model's spec. both: exact, and show how far gpu moves each finding.",
+        panel=MODEL,
+    )
+    batch_size: int | None = option(
+        None, "Images at a time. If memory runs out, smaller batches are tried.", kind=int, min=1, panel=MODEL
+    )
     revision: str | None = None
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
+    trust_remote_code: bool = option(
+        False, "Let a hub model run its own code. Use it only if you trust the author.", panel=MODEL
+    )
+    allow_pickle: bool = option(
+        False, "Load weights from pickle files, which can run code. Use it only if you trust them.", panel=MODEL
+    )
     shared_prefix: bool = True
     """Whether questions about one picture may share their common beginning; scores agree to rounding either way."""
 
@@ -92,25 +113,14 @@ class LoadOptions:
         return PRECISIONS[self.precision]
 
 
-# All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
-Tensor = Any
-Module = Any
-Config = Any
-Processor = Any  # of pictures, of texts or of both: a tokenizer too
-Output = Any  # what a module returns: a tensor, several, or an output object of transformers
-Inputs = dict[str, Tensor]
-
-
 # This machine's memory
 
 
 class Machine(NamedTuple):
-    """Bytes."""
+    """Bytes that are free."""
 
     memory: int
-    """Main memory that is free."""
-    gpu_memory: int
-    """Of the largest graphics card; 0 without one."""
+    gpu_memory: int  # of the largest GPU; 0 without one
 
 
 def this_machine() -> Machine:
@@ -119,22 +129,18 @@ def this_machine() -> Machine:
 
 
 def device_names(asked: str) -> list[str]:
-    """The devices that a name stands for: `cuda:all` is every card, `cuda:0,cuda:2` are two; else one.
+    """The devices that a name stands for: `cuda:all` is every GPU, `cuda:0,cuda:2` are two; else one.
 
     >>> device_names("cuda:0,cuda:2")
     ['cuda:0', 'cuda:2']
     """
-    if asked == "cuda:all":
-        return [f"cuda:{number}" for number in range(_cards())] or ["cuda"]
-    return asked.split(",")
-
-
-def _cards() -> int:
-    """How many cards this process may use."""
+    if asked != "cuda:all":
+        return asked.split(",")
     if "CUDA_VISIBLE_DEVICES" in os.environ:
-        return len([card for card in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if card.strip() not in ("", "-1")])
-    answer = _asked_driver("--list-gpus")
-    return answer.count("GPU ")
+        count = len([one for one in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if one.strip() not in ("", "-1")])
+    else:
+        count = _asked_driver("--list-gpus").count("GPU ")
+    return [f"cuda:{number}" for number in range(count)] or ["cuda"]
 
 
 def _main_memory() -> int:
@@ -145,7 +151,7 @@ def _main_memory() -> int:
 
 
 def _gpu_memory() -> int:
-    """By nvidia-smi, which comes with the driver; a card that it does not know is as good as none."""
+    """By nvidia-smi, which comes with the driver; a GPU that it does not know is as good as none."""
     answer = _asked_driver("--query-gpu=memory.free", "--format=csv,noheader,nounits")
     try:
         return max((int(line) for line in answer.split()), default=0) * 2**20
@@ -156,9 +162,7 @@ def _gpu_memory() -> int:
 def _asked_driver(*options: str) -> str:
     """What nvidia-smi says; nothing if it is not there or fails."""
     tool = shutil.which("nvidia-smi")
-    if not tool:
-        return ""
     try:
-        return subprocess.run([tool, *options], capture_output=True, text=True, timeout=10, check=True).stdout
+        return subprocess.run([tool or "", *options], capture_output=True, text=True, timeout=10, check=True).stdout
     except (subprocess.SubprocessError, OSError):
         return ""

@@ -16,7 +16,7 @@ from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.numbers import Result, listed
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import place
-from beholder.models.families import family_of
+from beholder.models.catalog import family_of
 from beholder.report.facts import command
 from beholder.report.page import title
 from beholder.report.report import Report, Section, short_names, slug

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import UnusableScore
-from beholder.models.scorer import CutTexts, checked_unit_rows, embed_in_batches
+from beholder.models.scorer import CutTexts, embed_in_batches, unit_rows
 
 
 def doubled(part: Sequence[int]) -> np.ndarray:
@@ -31,7 +31,7 @@ def test_an_unusable_row_is_told_by_its_position(bad: float) -> None:
     vectors = np.ones((5, 3))
     vectors[[1, 3]] = bad
     with pytest.raises(UnusableScore, match=r"2 text.*position 1, 3") as raised:
-        checked_unit_rows(vectors, kind="text")
+        unit_rows(vectors, kind="text")
     assert raised.value.positions == (1, 3)
     assert pickle.loads(pickle.dumps(raised.value)).positions == (1, 3)
 

@@ -71,8 +71,10 @@ def test_the_kernels_mask_is_the_rule(window: int | None) -> None:
     blocks = mask.block_mask(window, "cpu")
     place = torch.arange(mask.size)
     found = blocks.mask_mod(None, None, place[:, None], place[None, :]).numpy()
-    inner = np.arange(tree.size)
-    expected = mask.allowed(inner[:, None], inner[None, :], window)
+    expected = np.zeros((tree.size, tree.size), dtype=bool)
+    for token in range(tree.size):
+        expected[token, [*tree.ancestors(token), token][-(window or tree.size) :]] = True
+    expected[:140, :140] = own
     np.testing.assert_array_equal(found[: tree.size, : tree.size], expected)
     assert (found[tree.size :].sum(axis=1) == 1).all(), "a token of no meaning sees itself only"
     assert not found[: tree.size, tree.size :].any()

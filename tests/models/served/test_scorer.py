@@ -25,9 +25,9 @@ from scipy import stats
 from beholder.core.errors import BeholderError, ModelError, UnknownName, UnusableScore, UsageError
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
-from beholder.models.served.address import Key, key_for, read_address
+from beholder.models.served.address import Key, Limits, key_for, read_address
 from beholder.models.served.answers import FLOOR, leaves_open, outcome, read_draws, read_tokens, spells
-from beholder.models.served.limits import Limits, Pace, requested_wait
+from beholder.models.served.client import Pace, requested_wait
 from beholder.prompts.prompt_set import Instruction
 
 pytest.importorskip("transformers")
@@ -434,7 +434,7 @@ def test_a_rest_holds_everybody():
 
 def test_a_clock_that_jumps_back_makes_nobody_wait_for_it(monkeypatch: pytest.MonkeyPatch):
     clock = iter([10_000.0, 10_001.0, 5.0, 6.0])
-    monkeypatch.setattr("beholder.models.served.limits.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("beholder.models.served.client.time.monotonic", lambda: next(clock))
     pace = Pace(30)
     assert [pace.seconds_until_turn() for _ in range(4)] == [0.0, 1.0, 3.0, 4.0]
 

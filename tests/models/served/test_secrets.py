@@ -26,8 +26,7 @@ from beholder.core.errors import ModelError
 from beholder.models.load import load_model
 from beholder.models.served import client
 from beholder.models.served import scorer as batch
-from beholder.models.served.address import Key
-from beholder.models.served.limits import Limits
+from beholder.models.served.address import Key, Limits
 
 KEY = "sk-Canary+0123/456789=abcdef&ZYX~w"
 

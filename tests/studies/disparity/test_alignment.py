@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.datasets.group_words import GENDER_WORDS, GroupWords
-from beholder.studies.disparity.alignment import WordVectors, align, align_concepts
+from beholder.datasets.settings import GENDER_WORDS, GroupWords
+from beholder.studies.disparity.agreement import WordVectors, align, align_concepts
 
 
 def toy() -> WordVectors:

@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 
 from beholder.chapter.charts import Figure
-from beholder.studies.disparity import queries
-from beholder.studies.disparity.chart_parts import stacked
-from beholder.studies.disparity.charts import disparity_figures
-from beholder.studies.disparity.queries import Pair
+from beholder.studies.disparity import findings as queries
+from beholder.studies.disparity.charts import disparity_figures, stacked
+from beholder.studies.disparity.findings import Pair
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +20,15 @@ def figures(full: pl.DataFrame) -> dict[str, Figure]:
 
 def test_every_figure_is_drawn(figures: dict[str, Figure]):
     assert {"gaps", "spread", "reliability-0", "reliability-1", "agreement-1"} <= set(figures)
-    assert "“tie” +" in figures["gaps"].title
-    assert "“handbag” −" in figures["gaps"].title
-    assert figures["gaps"].title.startswith("“man” less “woman”")
+    assert figures["gaps"].title == "“man” less “woman”: the widest gaps"
+
+
+def test_titles_are_the_headlines_of_the_findings(full: pl.DataFrame, figures: dict[str, Figure]):
+    findings = queries.disparity_findings(full)
+    headlines = {finding.kind: finding.headline for finding in findings}
+    for name, kind in {"gaps": "gaps", "spread": "mean", "calibration-gaps": "calibration"}.items():
+        assert figures[name].titled(findings).title == headlines[kind]
+    assert figures["agreement-1"].titled(findings).title == headlines["agreement"]
 
 
 def test_reliability_is_drawn_at_the_mean_confidence_of_each_bin(full: pl.DataFrame, figures: dict[str, Figure]):
@@ -94,5 +99,5 @@ def test_one_model_needs_no_chart_of_models(figures: dict[str, Figure]):
 
 
 def test_dots_that_would_overlap_are_stacked():
-    rows = stacked([{"value": value} for value in (0.0, 0.0, 0.0, 100.0)], 10)
-    assert [row["level"] for row in rows] == [0.0, 0.1, 0.2, 0.0]
+    rows = stacked([{"concept": "tie", "value": value} for value in (0.0, 0.0, 0.0, 100.0)])
+    assert [row["level"] for row in rows] == [0.0, 0.125, 0.25, 0.0]

@@ -11,12 +11,11 @@ import pytest
 
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.chapter import QUESTIONS, limitations
+from beholder.studies.disparity.chapter import QUESTIONS, disparity_tables, limitations
 from beholder.studies.disparity.charts import disparity_figures
 from beholder.studies.disparity.findings import disparity_findings
-from beholder.studies.disparity.tables import disparity_tables
 
 from .finding_cases import cases
 

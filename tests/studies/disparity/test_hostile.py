@@ -12,7 +12,7 @@ import pytest
 from beholder.core.results import read_results, write_results
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.chapter import CHAPTER
-from beholder.studies.disparity.queries import Pair, pairs
+from beholder.studies.disparity.findings import Pair, pairs
 
 CONCEPTS = ("more or less tie", "2 | dogs · cats", "line\nbreak.n.01", "מטרייה over 👒")
 GROUPS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.studies.disparity import queries
-from beholder.studies.disparity.queries import Pair
+from beholder.studies.disparity import findings as queries
+from beholder.studies.disparity.findings import Pair
 
 
 def test_pairs_are_read_from_two_columns(full: pl.DataFrame, three_groups: pl.DataFrame):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from beholder.chapter.queries import one_row
-from beholder.studies.disparity.tables import disparity_tables
+from beholder.studies.disparity.chapter import disparity_tables
 
 
 def test_tables_carry_numbers_that_are_rows(full: pl.DataFrame):

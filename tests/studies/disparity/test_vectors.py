@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import DataError, MissingData
-from beholder.studies.disparity.vectors import read_vectors
+from beholder.studies.disparity.agreement import read_vectors
 
 WORDS = ["in", "naïve", "New_York", "cat", "wide"]
 RNG = np.random.default_rng(3)
@@ -130,7 +130,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 PEAK = """
 import sys
 from pathlib import Path
-from beholder.studies.disparity.vectors import read_vectors
+from beholder.studies.disparity.agreement import read_vectors
 assert len(read_vectors(Path(sys.argv[1]), ["w7", "nowhere"]).vectors) == 1
 print(open("/proc/self/statm").read().split()[1])
 """

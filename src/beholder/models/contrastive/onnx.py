@@ -21,7 +21,7 @@ from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, UnknownN
 from beholder.core.read import read_array, read_json
 from beholder.models.checkpoint.files import content_digest, matching, read_config, require_file
 from beholder.models.preparation import Arithmetic, Array, Cut
-from beholder.models.scorer import ContrastiveScorer, CutTexts, Floats, checked_unit_rows, embed_in_batches
+from beholder.models.scorer import ContrastiveScorer, CutTexts, Floats, embed_in_batches, unit_rows
 from beholder.models.spec import LoadOptions, ModelSpec
 
 try:
@@ -432,7 +432,7 @@ class TextTable:
 
     def __init__(self, texts: Sequence[str], vectors: Floats, *, where: str) -> None:
         self._rows = {text: row for row, text in enumerate(texts)}
-        self._vectors = checked_unit_rows(vectors, kind="text")
+        self._vectors = unit_rows(vectors, kind="text")
         self._where = where
 
     @property

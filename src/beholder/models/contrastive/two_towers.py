@@ -31,7 +31,7 @@ from beholder.models.checkpoint.checkpoint import (
 )
 from beholder.models.checkpoint.files import Origin, read_config
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
-from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, checked_unit_rows, embed_in_batches
+from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, embed_in_batches, unit_rows
 from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
 # As they were trained and as their processors do by default; other families pad to the longest text.
@@ -69,7 +69,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
     def begin_embedding(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         """Start on one batch; what is returned waits for its unit vectors, and a card works on meanwhile."""
         wait = self._begun(prepared)
-        return lambda: checked_unit_rows(wait(), kind="image")
+        return lambda: unit_rows(wait(), kind="image")
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""

@@ -8,16 +8,21 @@ Face's will do.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from beholder.core.errors import ModelError
+from beholder.models.scorer import Floats
 from beholder.models.spec import Processor
 
+LOG = logging.getLogger(__name__)
 BLANKS = " \t\n▁ĠĊĉ"
 """What may stand before a word in a token: blanks, as themselves and as SentencePiece and byte-level BPE write them."""
-WORD_END = "</w>"
-"""What old BPE vocabularies write after a word's last piece."""
+WORD_END = "</w>"  # what old BPE vocabularies write after a word's last piece
+NOT_ANSWERING = 0.5  # the mean mass elsewhere above which a model is not answering
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,8 @@ class _Vocabulary:
             if number is not None and number not in self._special:
                 return number
         encoded = self.encode(text)  # bytes outside ASCII are spelled in ways only the tokenizer knows
-        return encoded[0] if len(encoded) == 1 and self._reads(encoded[0], text) else None
+        known = len(encoded) == 1 and encoded[0] not in self._special
+        return encoded[0] if known and self._tokenizer.decode(encoded).strip() == text.strip() else None
 
     def words(self, word: str) -> set[int]:
         """All tokens that are this word, whatever their case and the blanks before it."""
@@ -109,9 +115,6 @@ class _Vocabulary:
         # A vocabulary without a word has a token for what it does not know, which begins no answer.
         return None if first in self._special else first
 
-    def _reads(self, number: int, text: str) -> bool:
-        return number not in self._special and self._tokenizer.decode([number]).strip() == text.strip()
-
 
 def _beginnings(vocabulary: _Vocabulary, preceding: str, answer: str) -> tuple[set[int], list[str]]:
     """Whole-word tokens if there are any, else the first pieces of the word's variants, which is noted."""
@@ -131,8 +134,8 @@ def _study_token(vocabulary: _Vocabulary, preceding: str, answer: str) -> tuple[
     for text in _variants(answer):
         number = vocabulary.whole(text)
         if number is not None:
-            exact = text == answer
-            return number, [] if exact else [f"the vocabulary has no token '{answer}': '{text}' stands for it"]
+            stands_in = [f"the vocabulary has no token '{answer}': '{text}' stands for it"]
+            return number, [] if text == answer else stands_in
     number = vocabulary.first_after(preceding, answer)
     if number is None:
         encoded = vocabulary.encode(answer)
@@ -152,3 +155,29 @@ def _variants(answer: str) -> Iterator[str]:
     spellings = dict.fromkeys([answer, answer.lower(), answer.capitalize(), answer.upper()])
     for spelling in spellings:
         yield from (spelling, f" {spelling}")
+
+
+class Elsewhere:
+    """Watches how much of its mass a model puts on neither answer."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._sum, self._cells, self._warned = name, 0.0, 0, False
+
+    def count(self, log_mass: Floats) -> None:
+        """Add the cells just scored; warn once when most of the mass so far lies elsewhere."""
+        self._sum += float(np.exp(log_mass.astype(np.float64)).sum())
+        self._cells += log_mass.size
+        if self.notes and not self._warned:
+            self._warned = True
+            LOG.warning("%s: %s", self._name, self.notes[0])
+
+    @property
+    def notes(self) -> list[str]:
+        """One note if the model is not answering."""
+        mean = self._sum / self._cells if self._cells else 0.0
+        if mean <= NOT_ANSWERING:
+            return []
+        return [
+            f"the model is not answering: on average {mean:.0%} of its probability lies on words that are neither "
+            "answer, so what it says of yes and no means little"
+        ]

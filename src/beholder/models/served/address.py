@@ -1,7 +1,9 @@
-"""The address of a served model: `MODEL@URL`, parsed and checked.
+"""What the user says of a served model: its address `MODEL@URL`, its key, and limits on requests.
 
 Settings that change a score are in the URL's query (image=jpeg, side=768, answers=sampled, draws=40 …), and so in
-the spec. The key comes from the environment and is never written.
+the spec. The key comes from the environment and is never written. Limits come from there too and change no score:
+BEHOLDER_SERVED_CONCURRENCY, _RPM (requests a minute), _RETRIES, _TIMEOUT (seconds), _PRICE_IN and _PRICE_OUT (per
+million tokens), _BATCH and _BATCH_FOLDER.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import base64
 import html
 import ipaddress
 import math
+import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,9 +24,9 @@ from beholder.core.errors import ModelError, UnknownName, UsageError
 
 FORM = "openai:MODEL@URL, as in openai:deepseek-vl2@http://127.0.0.1:8000/v1"
 REMOVED = "[key removed]"
-SHORTEST_SECRET = 8
-"""A shorter key (`EMPTY`, `none`) is a word like any other and protects nothing: it is not searched for."""
-OPTIONS = ("image", "quality", "side", "answers", "draws", "revision")
+SHORTEST_SECRET = 8  # a shorter key (`EMPTY`, `none`) is a word like any other: it is not searched for
+WAYS = {"image": ("png", "jpeg"), "answers": ("auto", "logprobs", "sampled", "guided")}
+NUMBERS = {"quality": (1, 100), "side": (16, 8192), "draws": (1, 1000)}
 
 
 @dataclass(frozen=True)
@@ -65,19 +68,8 @@ def read_address(text: str) -> Address:
     model, at, rest = text.rpartition("@http")
     if not (at and model):
         raise ModelError(f"A served model is named {FORM}.")
-    url = _checked_url(f"http{rest}")
-    options = dict(parse_qsl(url.query, keep_blank_values=True))
-    for name in options:
-        if name not in OPTIONS:
-            raise UnknownName("option of a served model", name, OPTIONS)
-    path = re.sub(r"/chat/completions$", "", url.path.rstrip("/"))
-    url = url._replace(query="", fragment="", path=path)
-    return Address(model, url, _asking(options), options.get("revision"))
-
-
-def _checked_url(text: str) -> SplitResult:
     try:
-        url = urlsplit(text)
+        url = urlsplit(f"http{rest}")
         valid = url.scheme in ("http", "https") and url.hostname and url.port != 0
     except ValueError:
         valid = None
@@ -88,25 +80,28 @@ def _checked_url(text: str) -> SplitResult:
             "The address of a served model holds a user name or password, which would be written to files.\n"
             "Put the key into the environment variable BEHOLDER_API_KEY and leave it out of the address."
         )
-    return url
+    options = dict(parse_qsl(url.query, keep_blank_values=True))
+    revision = options.pop("revision", None)
+    path = re.sub(r"/chat/completions$", "", url.path.rstrip("/"))
+    return Address(model, url._replace(query="", fragment="", path=path), _asking(options), revision)
 
 
 def _asking(options: Mapping[str, str]) -> Asking:
-    for name, known in (("image", ("png", "jpeg")), ("answers", ("auto", "logprobs", "sampled", "guided"))):
-        if name in options and options[name] not in known:
-            raise UnknownName(f"way of '{name}'", options[name], known, where="A served model")
-    chosen: dict[str, Any] = {name: options[name] for name in ("image", "answers") if name in options}
-    for name, low, high in (("quality", 1, 100), ("side", 16, 8192), ("draws", 1, 1000)):
-        if name in options:
-            chosen[name] = whole_number(name, options[name], low, high)
+    chosen: dict[str, Any] = dict(options)
+    for name, value in options.items():
+        if name in NUMBERS:
+            low, high = NUMBERS[name]
+            if not value.isdecimal() or not low <= int(value) <= high:
+                raise UsageError(f"'{name}' of a served model is a whole number from {low} to {high}, not '{value}'.")
+            chosen[name] = int(value)
+        elif name not in WAYS:
+            raise UnknownName("option of a served model", name, (*WAYS, *NUMBERS, "revision"))
+        elif value not in WAYS[name]:
+            raise UnknownName(f"way of '{name}'", value, WAYS[name], where="A served model")
     return Asking(**chosen)
 
 
-def whole_number(name: str, text: str, low: int, high: int) -> int:
-    """A number the user gave, within its limits."""
-    if not text.isdecimal() or not low <= int(text) <= high:
-        raise UsageError(f"'{name}' of a served model is a whole number from {low} to {high}, not '{text}'.")
-    return int(text)
+# The key
 
 
 @dataclass(frozen=True)
@@ -183,3 +178,64 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+# Limits
+
+PREFIX = "BEHOLDER_SERVED_"
+BATCH_STEPS = ("estimate", "submit")
+LEAST = {"concurrency": 1, "retries": 0, "rpm": 0.01, "timeout": 0.1, "price_in": 0.0, "price_out": 0.0}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a run may request from a server."""
+
+    concurrency: int = 8
+    rpm: float | None = None
+    """Requests a minute, retries included."""
+    retries: int = 6
+    """At most so many further attempts for one request."""
+    timeout: float = 120.0
+    first_wait: float = 0.5
+    """Seconds before the first further attempt; doubled each time, up to `longest_wait`."""
+    longest_wait: float = 30.0
+    price_in: float | None = None
+    price_out: float | None = None
+    batch: str = ""
+    """`estimate` says what a batch would cost, `submit` submits it; empty asks question by question."""
+    batch_folder: str = "beholder-batches"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Limits:
+        """The defaults, but for what the environment says."""
+        given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in (*LEAST, "batch", "batch_folder")}
+        chosen: dict[str, Any] = {name: text for name, text in given.items() if text}
+        for name in LEAST.keys() & chosen.keys():
+            number = _number(chosen[name])
+            if not LEAST[name] <= number < 1e9:
+                raise UsageError(
+                    f"{PREFIX}{name.upper()} is a number of at least {LEAST[name]:g}, not '{chosen[name]}'."
+                )
+            chosen[name] = int(number) if name in ("concurrency", "retries") else number
+        if chosen.get("batch", "submit") not in BATCH_STEPS:
+            raise UnknownName(f"value of {PREFIX}BATCH", chosen["batch"], BATCH_STEPS)
+        return cls(**chosen)
+
+    def wait_before(self, attempt: int) -> float:
+        """Seconds before further attempt number `attempt` (from 1): exponential, the upper half of it random."""
+        full = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
+        return random.uniform(full / 2, full)
+
+    def money(self, tokens_in: float, tokens_out: float) -> float | None:
+        """What so many tokens cost at the prices given; None without prices."""
+        if self.price_in is None and self.price_out is None:
+            return None
+        return (tokens_in * (self.price_in or 0.0) + tokens_out * (self.price_out or 0.0)) / 1e6
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

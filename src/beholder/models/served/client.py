@@ -10,28 +10,31 @@ import contextlib
 import http.client
 import itertools
 import json
+import queue
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
-from beholder.models.served.address import Key, is_local
+from beholder.models.served.address import Key, Limits, is_local
 from beholder.models.served.answers import Garbled
-from beholder.models.served.limits import LONGEST_WAIT, Limits, Pace, Tally, requested_wait
 
 WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429))
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
+LONGEST_WAIT = 600.0  # seconds; a server that asks for a longer pause ends the run; the next run continues
 LONGEST_REPLY = 1 << 23
 LONGEST_FILE = 1 << 31
-CONTENT = "/content"
-"""How the address of a file's contents ends."""
+CONTENT = "/content"  # how the address of a file's contents ends
 CLIP = 300
-JSON = "application/json"
 ADVICE = {
     401: "\nPut the server's key into the environment variable BEHOLDER_API_KEY or OPENAI_API_KEY.",
     403: "\nThe key in BEHOLDER_API_KEY or OPENAI_API_KEY may not be allowed to use this model.",
@@ -63,10 +66,10 @@ class Stopped(Exception):  # noqa: N818
 
 
 class Upload(NamedTuple):
-    """A body that is not JSON."""
+    """The body of a request."""
 
     data: bytes
-    content_type: str
+    content_type: str = "application/json"
 
 
 class Reply(NamedTuple):
@@ -80,50 +83,53 @@ class Reply(NamedTuple):
 class Client:
     """One server, one key, one pace."""
 
-    def __init__(self, url: SplitResult, key: Key, limits: Limits, tally: Tally) -> None:
-        self._url, self._key = url, key
-        self.limits, self.tally, self.pace = limits, tally, Pace(limits.rpm)
-
-    @property
-    def where(self) -> str:
-        """The server, for messages."""
-        return f"{self._url.scheme}://{self._url.netloc}{self._url.path}"
-
-    @property
-    def elsewhere(self) -> str:
-        """The server's name; empty if it is this machine."""
-        return "" if is_local(self._url.hostname or "") else self._url.netloc
+    def __init__(self, url: SplitResult, key: Key, limits: Limits) -> None:
+        self.url, self._key = url, key
+        self.limits, self.tally, self.pace = limits, Tally(), Pace(limits.rpm)
+        self.where = f"{url.scheme}://{url.netloc}{url.path}"
+        self.elsewhere = "" if is_local(url.hostname or "") else url.netloc  # empty if the server is this machine
 
     def each(self, jobs: Sequence[Job], work: Callable[[Line, Job], Result]) -> list[Result]:
         """`work` done for every job, several at once, in order; the first error, or Ctrl-C, ends them all."""
-        lines = Lines(self)
-        pool = ThreadPoolExecutor(max(1, min(self.limits.concurrency, len(jobs))))
-        try:
-            return _results([pool.submit(lines.do, work, job) for job in jobs])
-        finally:
-            lines.hang_up()
-            pool.shutdown(wait=True, cancel_futures=True)
-            lines.close()
+        stopped, free = threading.Event(), queue.SimpleQueue[Line]()
+        lines = [Line(self, stopped) for _ in range(max(1, min(self.limits.concurrency, len(jobs))))]
+        for line in lines:
+            free.put(line)
 
-    def dial(self) -> http.client.HTTPConnection:
-        """An open connection."""
-        host, port = self._url.hostname or "", self._url.port
-        if self._url.scheme == "https":
-            context = ssl.create_default_context()
-            made: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, port, timeout=CONNECT_SECONDS, context=context
-            )
-        else:
-            made = http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
-        made.connect()
-        made.sock.settimeout(self.limits.timeout)
-        return made
+        def do(job: Job) -> Result:
+            line = free.get()
+            try:
+                if stopped.is_set():
+                    raise Stopped
+                return work(line, job)
+            except BaseException:
+                stopped.set()  # before another job begins
+                raise
+            finally:
+                free.put(line)
+
+        pool = ThreadPoolExecutor(len(lines))
+        try:
+            return _results([pool.submit(do, job) for job in jobs])
+        finally:
+            stopped.set()
+            for line in lines:
+                line.cut()
+            pool.shutdown(wait=True, cancel_futures=True)
+            for line in lines:
+                line.close()
+
+    def ask(
+        self, method: str, path: str, body: object, read: Callable[[object], Result], attempts: int | None = None
+    ) -> Result:
+        """One request by itself."""
+        return self.each([path], lambda line, path: line.ask(method, path, body, read, attempts=attempts))[0]
 
     def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: Upload | None) -> Reply:
         """One request and its reply; the only function that sees the key."""
         kind = {"Content-Type": body.content_type} if body else {}
         headers = {**kind, "Accept": "application/json", **self._key.headers()}
-        connection.request(method, self._url.path + path, body.data if body else None, headers)
+        connection.request(method, self.url.path + path, body.data if body else None, headers)
         answer = connection.getresponse()
         longest = LONGEST_FILE if path.endswith(CONTENT) else LONGEST_REPLY
         data = answer.read(longest)
@@ -143,7 +149,7 @@ class Client:
                 return [self._key.cut_from(json.loads(line)) for line in reply.body.splitlines() if line.strip()]
             body = self._key.cut_from(json.loads(reply.body))
         except (ValueError, RecursionError):
-            raise Garbled(f"the reply is no JSON: {self.clipped(_text(reply.body))}") from None
+            raise Garbled(f"the reply is no JSON: {self.clipped(reply.body.decode('utf-8', 'replace'))}") from None
         if isinstance(body, dict):
             self.tally.reply(body)
         return body
@@ -153,24 +159,26 @@ class Client:
         line = " ".join(self._key.hidden(text).split())
         return line[:CLIP] + (" …" if len(line) > CLIP else "")
 
-    def unreachable(self, error: Exception) -> ModelError | None:
-        """An error that no retry fixes: no server from the start, or a certificate that cannot be trusted."""
+    def failure(self, error: Exception) -> Exception:
+        """Of a broken connection: what no retry fixes (no server, or one that cannot be trusted), or what one may."""
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return ModelError(
+                f"{self.where} cannot prove who it is ({error.verify_message}). Nothing was sent to it.\n"
+                "If it is yours, name its certificate in the environment variable SSL_CERT_FILE."
+            )
         new = not self.tally.counts["replies"]
         if isinstance(error, ssl.SSLError) or (new and isinstance(error, ConnectionRefusedError | socket.gaierror)):
-            if isinstance(error, ssl.SSLCertVerificationError):
-                return ModelError(
-                    f"{self.where} cannot prove who it is ({error.verify_message}). Nothing was sent to it.\n"
-                    "If it is yours, name its certificate in the environment variable SSL_CERT_FILE."
-                )
             return ModelError(
                 f"No server can be reached at {self.where} ({self.clipped(str(error))}).\n"
                 "Start it or correct the address: see docs/served.md."
             )
-        return None
+        if isinstance(error, TimeoutError):
+            return TemporaryFailure(f"no reply within {self.limits.timeout:g} seconds")
+        return TemporaryFailure(self.clipped(str(error) or type(error).__name__))
 
     def _error_text(self, body: bytes) -> tuple[str, str]:
         """The code and the message of the server's error."""
-        text = _text(body)
+        text = body.decode("utf-8", "replace")
         with contextlib.suppress(ValueError, RecursionError):
             error = self._key.cut_from(json.loads(text))
             error = error.get("error", error) if isinstance(error, dict) else error
@@ -202,74 +210,32 @@ def _results(tasks: Sequence[Future[Result]]) -> list[Result]:
             return [task.result() for task in tasks]
 
 
-def _text(body: bytes) -> str:
-    return body.decode("utf-8", "replace")
-
-
-class Lines:
-    """The connections of one round of questions: one per thread, all closed together."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self.stopped = threading.Event()
-        self._local = threading.local()
-        self._all: list[Line] = []
-        self._lock = threading.Lock()
-
-    def do(self, work: Callable[[Line, Job], Result], job: Job) -> Result:
-        """One job on this thread's connection."""
-        try:
-            return work(self._line(), job)
-        except BaseException:
-            self.stopped.set()  # before another job begins
-            raise
-
-    def _line(self) -> Line:
-        if self.stopped.is_set():
-            raise Stopped
-        if not hasattr(self._local, "line"):
-            self._local.line = Line(self)
-            with self._lock:
-                self._all.append(self._local.line)
-        line: Line = self._local.line
-        return line
-
-    def hang_up(self) -> None:
-        """Stop sending, and stop waiting for answers."""
-        self.stopped.set()
-        with self._lock:
-            for line in self._all:
-                line.cut()
-
-    def close(self) -> None:
-        """When all threads have ended."""
-        for line in self._all:
-            line.close()
-
-
 class Line:
-    """One connection, used by one thread, opened again when it breaks."""
+    """One connection, used by one thread at a time, opened again when it breaks."""
 
-    def __init__(self, lines: Lines) -> None:
-        self._lines, self._client = lines, lines.client
+    def __init__(self, client: Client, stopped: threading.Event) -> None:
+        self._client, self._stopped = client, stopped
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(
         self, method: str, path: str, body: object, read: Callable[[object], Result], *, attempts: int | None = None
     ) -> Result:
         """The reply as `read` reads it; temporary failures are retried with growing pauses."""
-        data = body if isinstance(body, Upload | None) else Upload(json.dumps(body).encode(), JSON)
+        data = body if isinstance(body, Upload | None) else Upload(json.dumps(body).encode())
+        client = self._client
         for attempt in itertools.count(1):
             try:
                 return self._attempt(method, path, data, read)
             except TemporaryFailure as failure:
-                if attempt > (self._patience() if attempts is None else attempts - 1):
+                # A server that has never replied gets one retry.
+                patience = client.limits.retries if client.tally.counts["replies"] else min(1, client.limits.retries)
+                if attempt > (patience if attempts is None else attempts - 1):
                     raise ModelError(
-                        f"{self._client.where} gave no usable answer in {attempt} attempt(s): {failure}\n"
+                        f"{client.where} gave no usable answer in {attempt} attempt(s): {failure}\n"
                         "Finished scores are kept: run the same command again to continue."
                     ) from None
-                pause = max(failure.wait or 0.0, self._client.limits.wait_before(attempt))
-            self._client.tally.add(retries=1)
+                pause = max(failure.wait or 0.0, client.limits.wait_before(attempt))
+            client.tally.add(retries=1)
             self._pause(pause)
         raise AssertionError("unreachable")
 
@@ -293,50 +259,149 @@ class Line:
         try:
             reply = client.exchange(self._opened(), method, path, data)
         except (OSError, http.client.HTTPException) as error:
-            self._broken(error)
+            self.close()
+            raise (Stopped() if self._stopped.is_set() else client.failure(error)) from None
         client.tally.add(replies=1)
         try:
             return read(client.read(reply, lines=path.endswith(CONTENT)))
         except Garbled as error:
             raise TemporaryFailure(str(error)) from None
         except Declined as error:
-            self._judge(error, reply)
-            raise
+            if error.status not in WORTH_ANOTHER_TRY and error.status < 500:
+                raise
+            seconds = requested_wait(reply.headers)
+            if seconds and seconds > LONGEST_WAIT:
+                message = f"{error}\nIt asks for a pause of {seconds:.0f} seconds. Finished scores are kept."
+                raise ModelError(message) from None
+            client.pace.rest(seconds or 0.0)
+            raise TemporaryFailure(f"{error.status}: {error.message}", seconds) from None
 
     def _opened(self) -> http.client.HTTPConnection:
         if self._connection is None or self._connection.sock is None:
-            self._connection = self._client.dial()
-            if self._lines.stopped.is_set():
+            url = self._client.url
+            made = http.client.HTTPConnection(url.hostname or "", url.port, timeout=CONNECT_SECONDS)
+            if url.scheme == "https":
+                context = ssl.create_default_context()
+                made = http.client.HTTPSConnection(made.host, url.port, timeout=CONNECT_SECONDS, context=context)
+            made.connect()
+            made.sock.settimeout(self._client.limits.timeout)
+            self._connection = made
+            if self._stopped.is_set():
                 raise Stopped
         return self._connection
 
-    def _broken(self, error: Exception) -> None:
-        """Handle a broken connection: the run was stopped, the server is unreachable, or it may recover."""
-        self.close()
-        if self._lines.stopped.is_set():
-            raise Stopped from None
-        if unreachable := self._client.unreachable(error):
-            raise unreachable from None
-        if isinstance(error, TimeoutError):
-            raise TemporaryFailure(f"no reply within {self._client.limits.timeout:g} seconds") from None
-        raise TemporaryFailure(self._client.clipped(str(error) or type(error).__name__)) from None
-
-    def _judge(self, error: Declined, reply: Reply) -> None:
-        """Raise a temporary failure if a later retry may succeed."""
-        if error.status not in WORTH_ANOTHER_TRY and error.status < 500:
-            return
-        wait_seconds = requested_wait(reply.headers)
-        if wait_seconds and wait_seconds > LONGEST_WAIT:
-            raise ModelError(f"{error}\nIt asks for a pause of {wait_seconds:.0f} seconds. Finished scores are kept.")
-        if wait_seconds:
-            self._client.pace.rest(wait_seconds)
-        raise TemporaryFailure(f"{error.status}: {error.message}", wait_seconds) from None
-
-    def _patience(self) -> int:
-        """The number of retries; a server that has never replied gets one."""
-        retries = self._client.limits.retries
-        return retries if self._client.tally.counts["replies"] else min(1, retries)
-
     def _pause(self, seconds: float) -> None:
-        if self._lines.stopped.wait(seconds) if seconds > 0 else self._lines.stopped.is_set():
+        if self._stopped.wait(seconds) if seconds > 0 else self._stopped.is_set():
             raise Stopped
+
+
+# Pace
+
+
+def requested_wait(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks for in Retry-After (a number or a date) or retry-after-ms."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        text = (headers.get("retry-after") or "").strip()
+        if text.replace(".", "", 1).isdecimal():
+            return float(text)
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time()) if text else None
+    except (ValueError, TypeError):
+        return None
+
+
+class Pace:
+    """Lets requests through one by one, so many a minute, and none while the server asks for a pause."""
+
+    def __init__(self, rpm: float | None) -> None:
+        self._gap = 60.0 / rpm if rpm else 0.0
+        self._next = self._before = 0.0
+        self._lock = threading.Lock()
+
+    def seconds_until_turn(self) -> float:
+        """Reserves the next free moment; returns the seconds until then."""
+        with self._lock:
+            now = self._now()
+            turn = max(now, self._next)
+            self._next = turn + self._gap
+            return turn - now
+
+    def rest(self, seconds: float) -> None:
+        """Send nothing for this long."""
+        with self._lock:
+            self._next = max(self._next, self._now() + seconds)
+
+    def _now(self) -> float:
+        """The clock; if it jumped back (a machine put to sleep or moved), the turns that are reserved move with it."""
+        now = time.monotonic()
+        self._next += min(0.0, now - self._before)
+        self._before = now
+        return now
+
+
+# What it has cost so far
+
+REMARKS = {
+    "refused": "the answer, or most of the draws, was neither of the two expected words.",
+    "unseen": "a wanted word was not among the returned tokens: "
+    "its probability is the middle of its bounds, which are stored beside it.",
+    "wide": "a probability is known only to more than 0.01; the widest bounds are {widest:.2g} apart.",
+}
+
+
+@dataclass
+class Tally:
+    """Counts of requests and replies, over all studies of a run."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    fingerprints: Counter[str] = field(default_factory=Counter)
+    widest: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(self, **counts: int) -> None:
+        """Add to the counts; safe to call from several threads."""
+        with self._lock:
+            self.counts.update(counts)
+
+    def reply(self, body: Mapping[str, object]) -> None:
+        """Tokens and the server's own name for itself."""
+        usage = body.get("usage")
+        usage = usage if isinstance(usage, Mapping) else {}
+        tokens = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
+        self.add(**{name: value for name, value in tokens.items() if isinstance(value, int)})
+        if isinstance(fingerprint := body.get("system_fingerprint"), str):
+            with self._lock:
+                self.fingerprints[fingerprint[:80]] += 1
+
+    def cell(self, *, width: float, refused: bool, unseen: bool) -> None:
+        """One cell as it was read."""
+        self.widest = max(self.widest, width)
+        self.add(cells=1, refused=int(refused), unseen=int(unseen), wide=int(width > 0.01))
+
+    def drawn(self, answers: Sequence[str]) -> None:
+        """One cell's draws, before they are counted."""
+        if len(answers) > 1:
+            self.add(drawn=1, alike=int(len(set(answers)) == 1))
+
+    def notes(self, limits: Limits) -> list[str]:
+        """For the record of a run."""
+        count, notes = self.counts, []
+        if count["requests"]:
+            tokens = count["prompt_tokens"], count["completion_tokens"]
+            money = limits.money(*tokens)
+            cost = "" if money is None else f"; cost {money:,.4f} at the prices given"
+            traffic = f"{count['requests']:,} requests, {count['retries']:,} of them repeated"
+            notes.append(f"{traffic}; {tokens[0]:,} tokens in, {tokens[1]:,} out{cost}.")
+        if (versions := len(self.fingerprints)) > 1:
+            names = ", ".join(sorted(self.fingerprints)[:5]) + (" …" if versions > 5 else "")
+            notes.append(f"Answers came from {versions} different server versions: {names}.")
+        for key, text in REMARKS.items():
+            if count[key]:
+                notes.append(f"In {count[key]:,} of {count['cells']:,} cells {text.format(widest=self.widest)}")
+        if count["drawn"] and count["drawn"] == count["alike"]:
+            notes.append(
+                "All draws of a cell are word for word the same, in every cell: the server may not be sampling. "
+                "If so, the bounds are too narrow."
+            )
+        return notes

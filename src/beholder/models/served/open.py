@@ -8,15 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.served.address import Address, Asking, key_for, read_address
+from beholder.models.served.address import Address, Asking, Limits, key_for, read_address
 from beholder.models.served.answers import SPELLINGS, choices, first_tokens, mapping, prompt_word, text_of
 from beholder.models.served.client import Client, Declined
-from beholder.models.served.limits import Limits, Tally
 from beholder.models.served.scorer import (
     CHAT,
     GUIDED,
@@ -27,48 +26,36 @@ from beholder.models.served.scorer import (
     data_url,
     ending,
     messages_of,
-    question,
 )
 from beholder.models.spec import LoadOptions, ModelSpec
 
 MODELS = "/models"
-BATCHED = 256
-"""Pictures in one batch of a hosted API."""
-FEWER = 5
-"""The most tokens that older servers return."""
+BATCHED = 256  # pictures in one batch of a hosted API
+FEWER = 5  # the most tokens that older servers return
 UNKNOWN = "unknown"
-STRANGE = ("zebra", "quartz")
-"""Answers that no one would give unless only they are allowed."""
-NOT_OF_THE_FORM = (401, 402, 403, 404, 413, 429)
-"""Errors that another form of the request does not fix."""
-
-
-class Probe(NamedTuple):
-    """A server's first answer."""
-
-    form: RequestForm
-    reply: Mapping[str, object]
+STRANGE = ("zebra", "quartz")  # answers that no one would give unless only they are allowed
+NOT_OF_THE_FORM = (401, 402, 403, 404, 413, 429)  # errors that another form of the request does not fix
 
 
 def open_served(text: str, options: LoadOptions) -> ServedScorer:
     """The scorer of `MODEL@URL`."""
     address = read_address(text)
     limits = Limits.from_environment(os.environ)
-    client = Client(address.url, key_for(address.url, os.environ), limits, Tally())
+    client = Client(address.url, key_for(address.url, os.environ), limits)
     listed = _listed(client)
-    probe = _probe(client, address, listed)
-    revision = address.revision or options.revision or _revision(probe.reply, listed, address.model)
-    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, probe.form))
-    scorer = ServedScorer(spec, client, probe.form, address.asking)
+    form, reply = _probe(client, address, listed)
+    revision = address.revision or options.revision or _revision(reply, listed, address.model)
+    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, form))
+    scorer = ServedScorer(spec, client, form, address.asking)
     scorer.batch_size = options.batch_size or (BATCHED if limits.batch else scorer.batch_size)
-    scorer.start_notes = list(_notes(address, probe.form, listed, revision, options))
+    scorer.start_notes = list(_notes(address, form, listed, revision, options))
     return scorer
 
 
 def _listed(client: Client) -> dict[str, Mapping[str, object]]:
     """The models that the server lists, by name; empty if it has no list or fails to give it: nothing depends on it."""
     try:
-        body = client.each([MODELS], lambda line, path: line.ask("GET", path, None, lambda body: body, attempts=1))[0]
+        body = client.ask("GET", MODELS, None, lambda body: body, attempts=1)
     except ModelError:
         return {}
     entries = body.get("data") if isinstance(body, Mapping) else None
@@ -76,8 +63,8 @@ def _listed(client: Client) -> dict[str, Mapping[str, object]]:
     return {str(entry.get("id")): entry for entry in models}
 
 
-def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Probe:
-    """The best form of request that the server accepts."""
+def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tuple[RequestForm, Mapping[str, object]]:
+    """The best form of request that the server accepts, and its first answer."""
     grey = data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
     messages = messages_of(grey, "Is this picture grey? Answer with Yes or No.")
     refused: Declined | None = None
@@ -86,9 +73,9 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Pr
         if understood and not (form.sampled and form.limit == understood):
             continue
         more = {"n": 2} if form.sampled and form.many else {}
-        body = {**question(address.model, messages, form), **form.allowing(*STRANGE), **more}
         try:
-            reply = client.each([body], lambda line, body: line.ask("POST", CHAT, body, _with_choices))[0]
+            body = {**form.question(address.model, messages, *STRANGE), **more}
+            reply = client.ask("POST", CHAT, body, _with_choices)
         except Declined as error:
             if error.status in NOT_OF_THE_FORM or error.status >= 500:
                 raise _explained(error, address, listed) from None
@@ -97,9 +84,9 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Pr
         if form.guided and text_of(choices(reply)[0]).strip() not in STRANGE:
             continue  # it took the list of answers and did not keep to it
         if form.sampled:
-            return Probe(form._replace(many=len(choices(reply)) > 1), reply)
+            return form._replace(many=len(choices(reply)) > 1), reply
         if first_tokens(choices(reply)[0]):
-            return Probe(form._replace(prompted=_prompted(client, address.model, messages)), reply)
+            return form._replace(prompted=_prompted(client, body)), reply
         understood = form.limit  # it omits log-probabilities: no other form will return them
     if address.asking.answers == "logprobs":
         why = f": {refused.message}" if refused else "."
@@ -114,12 +101,10 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> Pr
     raise _explained(refused, address, listed)
 
 
-def _prompted(client: Client, model: str, messages: list[dict[str, object]]) -> bool:
-    """Whether the server tells the probability of a word at the end of the prompt."""
+def _prompted(client: Client, body: dict[str, object]) -> bool:
+    """Whether the server reports the probability of a word at the end of the prompt."""
     try:
-        reply = client.each(
-            [ending(model, messages, "Yes")], lambda line, body: line.ask("POST", CHAT, body, mapping, attempts=1)
-        )[0]
+        reply = client.ask("POST", CHAT, ending(body, "Yes"), mapping, attempts=1)
     except ModelError:
         return False
     return prompt_word(reply, "Yes") is not None

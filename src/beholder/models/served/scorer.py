@@ -24,7 +24,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import ModelError, UnusableScore, UsageError
 from beholder.core.files import write_whole
 from beholder.models.scorer import Floats
-from beholder.models.served.address import Asking
+from beholder.models.served.address import PREFIX, Asking
 from beholder.models.served.answers import (
     CHANNELS,
     COUNTS,
@@ -43,25 +43,22 @@ from beholder.models.served.answers import (
     text_of,
 )
 from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
-from beholder.models.served.limits import PREFIX
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
 
-TOP = 20
-"""Requested tokens: the most that hosted APIs return."""
-WORDS = 8
-"""Tokens of a sampled answer: enough for a first word."""
-MANY = 32
-"""The most answers per request; hosted APIs refuse more than about a hundred."""
+TOP = 20  # requested tokens: the most that hosted APIs return
+WORDS = 8  # tokens of a sampled answer: enough for a first word
+MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
 CHAT = "/chat/completions"
-GUIDED: dict[str, Callable[[list[str]], dict[str, object]]] = {
-    "structured_outputs": lambda words: {"structured_outputs": {"choice": words}},
-    "guided_choice": lambda words: {"guided_choice": words},
+GUIDED: dict[str, Callable[[list[str]], object]] = {
+    "structured_outputs": lambda words: {"choice": words},
+    "guided_choice": lambda words: words,
 }
-"""How vLLM is told the only answers allowed: since version 0.12, and before."""
-PLAIN = Instruction("{}", yes="Yes", no="No")
-"""The wording used when no study gives one."""
+"""How vLLM is given the only answers allowed: since version 0.12, and before."""
+PLAIN = Instruction("{}", yes="Yes", no="No")  # used when no study gives a wording
 Answer = TypeVar("Answer")
+Body = dict[str, object]
+Messages = list[dict[str, object]]
 Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
 
 
@@ -75,19 +72,21 @@ class RequestForm(NamedTuple):
     many: bool = True
     """Whether it gives several answers to one request."""
     prompted: bool = False
-    """Whether it tells the probability of a word at the end of the prompt, so that no wanted word is unseen."""
+    """Whether it reports the probability of a word at the end of the prompt, so that no wanted word is unseen."""
     guided: str = ""
     """What it calls the list of allowed answers, if answers are to be only these."""
 
-    def allowing(self, *words: str) -> dict[str, object]:
-        """Only these answers, in the server's own words."""
-        return GUIDED[self.guided](list(words)) if self.guided else {}
+    def question(self, model: str, messages: Messages, *words: str) -> Body:
+        """The body of a request; only these words are allowed as answers where the form has that.
 
-    def decoding(self) -> dict[str, object]:
-        """One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution."""
+        One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution.
+        """
+        body: Body = {"model": model, "messages": messages, "stream": False}
+        if self.guided:
+            body[self.guided] = GUIDED[self.guided](list(words))
         if self.sampled:
-            return {"temperature": 1, "top_p": 1, self.limit: WORDS}
-        return {"temperature": 0, self.limit: 1, "logprobs": True, "top_logprobs": self.top}
+            return {**body, "temperature": 1, "top_p": 1, self.limit: WORDS}
+        return {**body, "temperature": 0, self.limit: 1, "logprobs": True, "top_logprobs": self.top}
 
 
 class ServedScorer:
@@ -98,7 +97,8 @@ class ServedScorer:
     ) -> None:
         self._bare, self._client, self._form, self._asking = spec, client, form, asking
         self._instruction = instruction
-        self.spec = _instructed(spec, instruction)
+        words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
+        self.spec = replace(spec, settings={**spec.settings, "instruction": words})
         self.channels: tuple[str, ...] = (*CHANNELS, *COUNTS) if form.sampled else CHANNELS
         self.batch_size = 4
         self.start_notes: list[str] = []
@@ -136,37 +136,39 @@ class ServedScorer:
         The first question about every picture goes ahead, so that a server that remembers prompts has read the
         picture when the others come; these come picture by picture.
         """
-        first = self._client.each(jobs[::each], self._cell) if each else []
-        rest = self._client.each([job for number, job in enumerate(jobs) if number % each], self._cell) if each else []
-        others = iter(rest)
-        return [first[number // each] if number % each == 0 else next(others) for number in range(len(jobs))]
+        if not jobs:
+            return []
+        first = iter(self._client.each(jobs[::each], self._cell))
+        rest = iter(self._client.each([job for number, job in enumerate(jobs) if number % each], self._cell))
+        return [next(rest if number % each else first) for number in range(len(jobs))]
 
     def _batched(self, jobs: Sequence[Job]) -> list[Cell]:
         """The cells by way of the server's batches; one question is asked first, to estimate the cost of all."""
-        bodies = [self._body(job) for job in jobs]
-        before = dict(self._client.tally.counts)
-        if self._client.limits.batch == "estimate":
-            self._client.each(jobs[:1], self._cell)
-        counts = self._client.tally.counts
-        usage = {name: counts[name] - before.get(name, 0) for name in ("prompt_tokens", "completion_tokens")}
-        refuse_unconfirmed(self._client, len(bodies), usage)
-        replies = answered(self._client, CHAT, bodies, Path(self._client.limits.batch_folder))
+        client = self._client
+        if client.limits.batch == "estimate":
+            before = dict(client.tally.counts)
+            client.each(jobs[:1], self._cell)
+            names = ("prompt_tokens", "completion_tokens")
+            tokens = [len(jobs) * (client.tally.counts[name] - before.get(name, 0)) for name in names]
+            raise UsageError(
+                f"A batch of {len(jobs):,} requests, about {tokens[0]:,} tokens in and {tokens[1]:,} out; "
+                f"{_priced(client.limits.money(*tokens))}. Nothing was submitted.\n"
+                f"To submit it, and those that follow, run the same command with {PREFIX}BATCH=submit."
+            )
+        draws = {"n": self._asking.draws} if self._form.sampled else {}
+        bodies = [{**self._question(job), **draws} for job in jobs]
+        replies = answered(client, CHAT, bodies, Path(client.limits.batch_folder))
         return [self._read(job, reply) for job, reply in zip(jobs, replies, strict=True)]
 
-    def _body(self, job: Job) -> dict[str, object]:
-        """One request that asks for the whole cell."""
+    def _question(self, job: Job) -> Body:
         messages = messages_of(job[1], self._instruction.ask(job[2]))
-        draws = {"n": self._asking.draws} if self._form.sampled else {}
-        words = self._form.allowing(self._instruction.yes, self._instruction.no)
-        return {**question(self._bare.weights, messages, self._form), **words, **draws}
+        return self._form.question(self._bare.weights, messages, self._instruction.yes, self._instruction.no)
 
     def _read(self, job: Job, reply: Mapping[str, object] | None) -> Cell:
         """A cell of one reply; None is a refusal by policy."""
         try:
             if self._form.sampled:
-                texts = [""] * self._asking.draws if reply is None else _texts(reply)
-                self._client.tally.drawn(texts)
-                return read_draws(texts, self._instruction)
+                return self._counted([""] * self._asking.draws if reply is None else _texts(reply))
             return self._cell_of(None if reply is None else _first_choice(reply))
         except NotProbabilities:
             raise UnusableScore("image", [job[0]]) from None
@@ -174,19 +176,22 @@ class ServedScorer:
             raise ModelError(f"{self._client.where}: {error}.") from None
 
     def _cell(self, line: Line, job: Job) -> Cell:
-        row, picture, prompt = job
-        messages = messages_of(picture, self._instruction.ask(prompt))
+        body = self._question(job)
         try:
-            return self._draws(line, messages) if self._form.sampled else self._tokens(line, messages)
+            return self._draws(line, body) if self._form.sampled else self._tokens(line, body)
         except NotProbabilities:
-            raise UnusableScore("image", [row]) from None
+            raise UnusableScore("image", [job[0]]) from None
 
-    def _tokens(self, line: Line, messages: list[dict[str, object]]) -> Cell:
-        answer = _ask(line, question(self._bare.weights, messages, self._form), _first_choice)
+    def _tokens(self, line: Line, body: Body) -> Cell:
+        answer = _ask(line, body, _first_choice)
         cell = self._cell_of(answer)
         if cell.seen or not self._form.prompted or answer is None:
             return cell
-        return self._cell_of(answer, self._prompted(line, messages))
+        # The probabilities of both words in three casings, each put at the end of the prompt.
+        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in casings(word)]
+        asked = [(word, _ask(line, ending(body, word), mapping)) for word in words]
+        found = [(word, prompt_word(reply, word)) for word, reply in asked if reply is not None]
+        return self._cell_of(answer, [(word, value) for word, value in found if value is not None])
 
     def _cell_of(self, answer: Mapping[str, object] | None, more: Sequence[tuple[str, float]] = ()) -> Cell:
         tokens = first_tokens(answer) if answer else None
@@ -197,21 +202,15 @@ class ServedScorer:
         cell = read_tokens(tokens, self._instruction, text_of(answer), top=self._form.top)
         return cell._replace(refused=1.0) if is_policy(answer) else cell
 
-    def _prompted(self, line: Line, messages: list[dict[str, object]]) -> list[tuple[str, float]]:
-        """The probabilities of both words in three casings, each put at the end of the prompt."""
-        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in casings(word)]
-        asked = [(word, _ask(line, ending(self._bare.weights, messages, word), mapping)) for word in words]
-        found = [(word, prompt_word(reply, word)) for word, reply in asked if reply is not None]
-        return [(word, value) for word, value in found if value is not None]
-
-    def _draws(self, line: Line, messages: list[dict[str, object]]) -> Cell:
-        words = self._form.allowing(self._instruction.yes, self._instruction.no)
-        body = {**question(self._bare.weights, messages, self._form), **words}
+    def _draws(self, line: Line, body: Body) -> Cell:
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
             more = {"n": min(lacking, MANY)} if self._form.many and lacking > 1 else {}
             texts = _ask(line, {**body, **more}, _texts)
             answers += ([""] * more.get("n", 1) if texts is None else texts)[:lacking]
+        return self._counted(answers)
+
+    def _counted(self, answers: Sequence[str]) -> Cell:
         self._client.tally.drawn(answers)
         return read_draws(answers, self._instruction)
 
@@ -232,21 +231,16 @@ def data_url(image: Image.Image, asking: Asking) -> str:
     return f"data:image/{asking.image};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def messages_of(picture: str, words: str) -> list[dict[str, object]]:
+def messages_of(picture: str, words: str) -> Messages:
     parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": words}]
     return [{"role": "user", "content": parts}]
 
 
-def question(model: str, messages: list[dict[str, object]], form: RequestForm) -> dict[str, object]:
-    """The body of a request."""
-    return {"model": model, "messages": messages, "stream": False, **form.decoding()}
-
-
-def ending(model: str, messages: list[dict[str, object]], word: str) -> dict[str, object]:
-    """The body of a request for the probability of a word as the beginning of the answer."""
-    begun = [*messages, {"role": "assistant", "content": word}]
+def ending(body: Body, word: str) -> Body:
+    """The body of a request for the probability of a word as the beginning of the answer to this one."""
+    started = [*body["messages"], {"role": "assistant", "content": word}]  # type: ignore[misc]
     form = {"add_generation_prompt": False, "continue_final_message": True, "prompt_logprobs": 0}
-    return {"model": model, "messages": begun, "stream": False, "temperature": 0, "max_tokens": 1, **form}
+    return {"model": body["model"], "messages": started, "stream": False, "temperature": 0, "max_tokens": 1, **form}
 
 
 def casings(word: str) -> list[str]:
@@ -285,9 +279,10 @@ def _ask(line: Line, body: dict[str, object], read: Callable[[object], Answer]) 
         raise
 
 
-def _instructed(spec: ModelSpec, instruction: Instruction) -> ModelSpec:
-    words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
-    return replace(spec, settings={**spec.settings, "instruction": words})
+def _priced(money: float | None) -> str:
+    if money is None:
+        return f"{PREFIX}PRICE_IN and {PREFIX}PRICE_OUT would give the cost"
+    return f"about {money:,.4f} at the prices given"
 
 
 # Batches of hosted APIs
@@ -295,84 +290,58 @@ def _instructed(spec: ModelSpec, instruction: Instruction) -> ModelSpec:
 FILES, BATCHES = "/files", "/batches"
 WAITING = ("validating", "in_progress", "finalizing")
 POLL_SECONDS = 30.0
-Body = dict[str, object]
-Read = TypeVar("Read")
 Answered = Mapping[str, Any] | None  # the reply's body; None where the server's policy forbade an answer
-
-
-def estimate(client: Client, requests: int, usage: Mapping[str, int]) -> str:
-    """What so many requests like the one asked will take, in words."""
-    tokens = {name: usage.get(name, 0) * requests for name in ("prompt_tokens", "completion_tokens")}
-    text = f"{requests:,} requests, about {tokens['prompt_tokens']:,} tokens in and {tokens['completion_tokens']:,} out"
-    limits = client.limits
-    if limits.price_in is None and limits.price_out is None:
-        return f"{text}; {PREFIX}PRICE_IN and {PREFIX}PRICE_OUT would give the cost"
-    spent = tokens["prompt_tokens"] * (limits.price_in or 0) + tokens["completion_tokens"] * (limits.price_out or 0)
-    return f"{text}; about {spent / 1e6:,.4f} at the prices given"
-
-
-def refuse_unconfirmed(client: Client, requests: int, usage: Mapping[str, int]) -> None:
-    """Raise with the estimate unless the user has confirmed it."""
-    if client.limits.batch == "estimate":
-        raise UsageError(
-            f"A batch of {estimate(client, requests, usage)}. Nothing was submitted.\n"
-            f"To submit it, and those that follow, run the same command with {PREFIX}BATCH=submit."
-        )
 
 
 def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) -> list[Answered]:
     """The replies to all requests, in order: submitted if that has not happened yet, waited for, and collected."""
+    endpoint = f"/v1{path}"
     lines = [
-        {"custom_id": str(number), "method": "POST", "url": f"/v1{path}", "body": body}
+        {"custom_id": str(number), "method": "POST", "url": endpoint, "body": body}
         for number, body in enumerate(bodies)
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     state = folder / f"{digest(text)}.json"
     if not state.is_file():
+        file = client.ask("POST", FILES, _form(text), _named)
+        order = {"input_file_id": file, "endpoint": endpoint, "completion_window": "24h"}
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(state, json.dumps({"batch": _submitted(client, text, f"/v1{path}")}).encode())
+        write_whole(state, json.dumps({"batch": client.ask("POST", BATCHES, order, _named)}).encode())
     name = json.loads(state.read_text())["batch"]
     done = _finished(client, name, state)
     files = [done[key] for key in ("output_file_id", "error_file_id") if done.get(key)]
-    lines_of = (_request(client, "GET", f"{FILES}/{file}{CONTENT}", read=_lines) for file in files)
+    lines_of = (client.ask("GET", f"{FILES}/{file}{CONTENT}", None, _lines) for file in files)
     replies = {str(reply.get("custom_id")): reply for lines in lines_of for reply in lines}
-    return [_body(replies.get(str(number)), name) for number in range(len(bodies))]
-
-
-def _submitted(client: Client, text: str, endpoint: str) -> str:
-    """Upload the questions and start the batch; the server's name for it."""
-    file = _request(client, "POST", FILES, _form(text), read=_named)
-    order = {"input_file_id": file, "endpoint": endpoint, "completion_window": "24h"}
-    return _request(client, "POST", BATCHES, order, read=_named)
+    return [_body(replies.get(str(number), {}), name) for number in range(len(bodies))]
 
 
 def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
     """The batch when it is done; Ctrl-C ends the wait, not the batch."""
     while True:
-        batch = _request(client, "GET", f"{BATCHES}/{name}", read=mapping)
+        batch = client.ask("GET", f"{BATCHES}/{name}", None, mapping)
         status = batch.get("status")
         if status == "completed":
             return batch
         if status not in WAITING:
             state.unlink(missing_ok=True)  # the same command submits it anew
             errors = _part(batch, "errors").get("data")
-            told = [each for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else []
-            why = "; ".join(client.clipped(str(error.get("message"))) for error in told[:3])
+            reported = [each for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else []
+            why = "; ".join(client.clipped(str(error.get("message"))) for error in reported[:3])
             raise ModelError(f"{client.where}: batch {name} ended as '{status}'{f': {why}' if why else ''}.")
         time.sleep(POLL_SECONDS)
 
 
-def _body(reply: Mapping[str, Any] | None, name: str) -> Answered:
+def _body(reply: Mapping[str, Any], name: str) -> Answered:
     """The body of one reply; None for a refusal by policy."""
-    response = _part(reply or {}, "response")
+    response = _part(reply, "response")
     body = _part(response, "body")
     if response.get("status_code") == 200:
         return body
-    error = _part(reply or {}, "error") or _part(body, "error")
-    if error.get("code") in ("content_filter", "content_policy_violation"):
+    error = _part(reply, "error") or _part(body, "error")
+    if error.get("code") in POLICY_CODES:
         return None
-    told = error.get("message") or "no answer came back"
-    raise ModelError(f"Batch {name}: a request failed: {told}.\nThe same command asks for the batch again.")
+    why = error.get("message") or "no answer came back"
+    raise ModelError(f"Batch {name}: a request failed: {why}.\nThe same command asks for the batch again.")
 
 
 def _form(text: str) -> Upload:
@@ -384,10 +353,6 @@ def _form(text: str) -> Upload:
         f"Content-Type: application/jsonl\r\n\r\n{text}\r\n--{edge}--\r\n",
     ]
     return Upload("".join(parts).encode(), f"multipart/form-data; boundary={edge}")
-
-
-def _request(client: Client, method: str, path: str, body: object = None, *, read: Callable[[object], Read]) -> Read:
-    return client.each([path], lambda line, path: line.ask(method, path, body, read))[0]
 
 
 def _named(reply: object) -> str:

@@ -6,15 +6,26 @@ point in opposite directions, and yellow otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import mmap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
+from scipy import stats
 
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison import Part, comparison_at, judge, part_from_null
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
+from beholder.core.errors import DataError, MissingData
 from beholder.core.results import PLAIN, Row, results_table
-from beholder.studies.disparity.alignment import FEWEST_CONCEPTS, rank_correlation
-from beholder.studies.disparity.prompts import SAME_CONCEPTS, Words
-from beholder.studies.rows import PROBABILITY
+from beholder.datasets.settings import GroupWords
+from beholder.studies.disparity.gaps import Gaps
+from beholder.studies.disparity.prompts import AMBIGUOUS, SAME_CONCEPTS, Words, concept_name
+from beholder.studies.disparity.scores import Cells, Sides
+from beholder.studies.rows import PROBABILITY, join
 
 WIDE = 0.05
 """A gap is wide above five points."""
@@ -128,3 +139,298 @@ def _correlation(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
         value = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
         row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation", subset=other)
         yield row._replace(note="Spearman's, over concepts")
+
+
+FEWEST_CONCEPTS = 10
+"""No rank correlation is given for fewer concepts."""
+ERRORS = ("ece_gap", "miscalibration_gap")
+GAPS = ("ap_gap", JUDGED := "ap_gap_matched", *ERRORS)
+
+
+class Alignment(NamedTuple):
+    """One concept and its nearness to every group's words."""
+
+    concept: str
+    name: str
+    """The words that were looked up."""
+    cosines: Mapping[str, float] | None
+    """Mean cosine with each group's words; None if a word has no vector."""
+    note: str | None = None
+    """Why there are no cosines."""
+
+    def towards(self, group: str) -> float | None:
+        """Mean cosine with a group's words less that with the other groups'; positive: nearer to this group."""
+        if self.cosines is None:
+            return None
+        others = [cosine for name, cosine in self.cosines.items() if name != group]
+        return self.cosines[group] - sum(others) / len(others)
+
+
+class Alignments(NamedTuple):
+    """All concepts, and notes on the groups' words."""
+
+    concepts: list[Alignment]
+    notes: list[str]
+
+
+def align(path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: Words = AMBIGUOUS) -> Alignments:
+    """Read the vectors that concepts and groups need, and compare them."""
+    names = {concept: concept_name(concept, ambiguous) for concept in concepts}
+    terms = {group: [concept_name(word) for word in words] for group, words in groups.words.items()}
+    texts = [*names.values(), *(term for words in terms.values() for term in words)]
+    vectors = read_vectors(path, {word for text in texts for word in text.split()})
+    return align_concepts(vectors, names, terms)
+
+
+def align_concepts(vectors: WordVectors, names: Mapping[str, str], terms: Mapping[str, Sequence[str]]) -> Alignments:
+    """Every concept's mean cosine with every group's terms."""
+    groups: dict[str, Vector] = {}
+    notes = []
+    for group, words in terms.items():
+        known = [vector for word in words if (vector := text_vector(vectors, word)) is not None]
+        if not known:
+            raise DataError(
+                f"{vectors.source} has none of the words for {group} ({', '.join(words)}): no concept can be aligned."
+            )
+        if missing := [word for word in words if text_vector(vectors, word) is None]:
+            notes.append(f"{vectors.source} lacks {', '.join(missing)}: {group} has {len(known)} words")
+        groups[group] = np.stack(known)
+    return Alignments([_alignment(vectors, concept, name, groups) for concept, name in names.items()], notes)
+
+
+def text_vector(vectors: WordVectors, text: str) -> Vector | None:
+    """The mean of its words' vectors, at length 1; None if a word has no vector or they cancel out."""
+    words = text.split()
+    if not words or not all(word in vectors for word in words):
+        return None
+    mean = np.mean([vectors[word] for word in words], axis=0)
+    length = float(np.linalg.norm(mean))
+    return np.asarray(mean / length) if length else None
+
+
+def _alignment(vectors: WordVectors, concept: str, name: str, groups: Mapping[str, Vector]) -> Alignment:
+    vector = text_vector(vectors, name)
+    if vector is None:
+        missing = ", ".join(word for word in name.split() if word not in vectors) or f"'{name}'"
+        return Alignment(concept, name, None, f"{vectors.source} has no vector for {missing}")
+    return Alignment(concept, name, {group: float((terms @ vector).mean()) for group, terms in groups.items()})
+
+
+def word_rows(
+    gaps: Gaps, gap_rows: Iterable[Row], vectors: Path, ambiguous: Words = AMBIGUOUS, *, every: bool
+) -> Iterator[Row]:
+    """The alignment of every concept, and how well its sign and rank agree with those of the gaps.
+
+    `every` counts all concepts with a gap, as the study does; otherwise only those with enough people to test.
+    """
+    data = gaps.data
+    words, names = data.dataset.group_words, data.groups.names
+    if words is None or set(words.groups) != set(names):
+        note = f"{data.dataset.name} has no words for {', '.join(names)}"
+        yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
+        return
+    alignments = align(vectors, data.concepts, words, ambiguous)
+    source = join([vectors.name, *alignments.notes])
+    rows, shares, parts = list(gap_rows), [], []
+    for code, pair in enumerate(data.pairs):
+        towards = [each.towards(names[code]) for each in alignments.concepts]
+        for each, value in zip(alignments.concepts, towards, strict=True):
+            number = sum(map(len, words.words.values()))
+            note = each.note or f"as '{each.name}'"
+            yield pair.row("word_alignment", value, number, "cosine", concept=each.concept, note=note)
+        for gap in GAPS:
+            found = _gaps_of(rows, gap, pair, data.concepts if every else _tested(gaps, pair))
+            kept = [column for column, name in enumerate(data.concepts) if towards[column] and found.get(name)]
+            near = np.array([towards[column] for column in kept], dtype=np.float64)
+            made = agreement_rows(near, np.array([found[data.concepts[column]] for column in kept]), gap)
+            for row in made:
+                row = row._replace(group=pair.group, against=pair.against, note=join((row.note, source)))
+                if gap == JUDGED and row.metric.endswith("word_agreement"):
+                    shares.append(row)
+                    parts.append(_agreement_part(gaps, pair, near, kept))
+                else:
+                    yield row
+    for row, part, judged in zip(shares, parts, judge(parts), strict=True):
+        usual = float(row.value or 0.0) - float(part.value[0])
+        comparison = comparison_at(judged, 0)
+        moved = comparison._replace(value=usual + comparison.value, low=usual + comparison.low)
+        moved = moved._replace(high=usual + comparison.high)
+        yield from moved.rows(row._replace(expected=usual), data.strata, least=0.0, most=1.0)
+
+
+def _tested(gaps: Gaps, pair: Sides) -> list[str]:
+    return [gaps.data.concepts[column] for column in np.flatnonzero(gaps.enough(pair)).tolist()]
+
+
+def _gaps_of(rows: list[Row], gap: str, pair: Sides, concepts: Sequence[str]) -> dict[str, float]:
+    """The published gaps of some concepts. Positive is better for the first group: a smaller error counts as such."""
+    known, sign = set(concepts), -1.0 if gap in ERRORS else 1.0
+    own = [row for row in rows if row.metric == f"disparity.{gap}" and (row.group, row.against) == pair[:2]]
+    valued = {str(row.concept): row.value for row in own if row.variant is None and row.concept in known}
+    return {name: sign * value for name, value in valued.items() if value is not None and np.isfinite(value)}
+
+
+def agreement_rows(near: Cells, gaps: Cells, gap: str) -> Iterator[Row]:
+    """The share of concepts whose gap has the sign of their alignment, and the rank correlation of both."""
+    n = len(near)
+    if not n:
+        return
+    same = int(((near > 0) == (gaps > 0)).sum())
+    better = "a smaller error counts as better; " if gap in ERRORS else ""
+    note = f"concepts that are better for the group whose words are nearer; {better}0.5 by chance"
+    yield Row("disparity.word_agreement", same / n, n, PROBABILITY, subset=gap, note=note)
+    row = Row("disparity.word_correlation", None, n, "rank correlation", subset=gap)
+    if n < FEWEST_CONCEPTS:
+        yield row._replace(note=f"fewer than {FEWEST_CONCEPTS} concepts")
+    else:
+        yield row._replace(value=rank_correlation(near, gaps), note="Spearman's, over concepts")
+
+
+def _agreement_part(gaps: Gaps, pair: Sides, near: Cells, columns: list[int]) -> Part:
+    """The share that agrees, here and when people change groups.
+
+    Gaps of all concepts move together, because images show several: so concepts are not counted as independent.
+    """
+    data, index = gaps.data, gaps.data.pairs.index(pair)
+    null = gaps.within[index, columns]
+    centre = np.nanmean(null, axis=1)
+    gap = (gaps.precision.matched[pair.first] - gaps.precision.matched[pair.second])[columns] - centre
+    shares = [((near[:, None] > 0) == (each > 0)).mean(axis=0) for each in (gap[:, None], null - centre[:, None])]
+    return part_from_null(shares[0], shares[1][:, None], people=int(data.fewest[index, columns].min()))
+
+
+def rank_correlation(first: Cells, second: Cells) -> float:
+    """Spearman's coefficient; NaN where one does not vary."""
+    return float(stats.spearmanr(first, second).statistic)
+
+
+Vector = npt.NDArray[np.float64]
+PACKED = {b"\x1f\x8b": "gzip", b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz"}
+LONGEST_WORD = 10_000
+LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """Unit vectors of the requested words that the file has."""
+
+    source: str
+    """The file's name."""
+    dimensions: int
+    vectors: Mapping[str, Vector]
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.vectors
+
+    def __getitem__(self, word: str) -> Vector:
+        return self.vectors[word]
+
+
+class _Form(NamedTuple):
+    """The form of a file, from its first lines."""
+
+    start: int
+    """The byte where the first word begins."""
+    dimensions: int
+    words: int | None
+    """The number of words in the header; None without a header."""
+    binary: bool
+
+
+def read_vectors(path: Path, words: Iterable[str]) -> WordVectors:
+    """The vectors of those words that the file has."""
+    if not path.is_file():
+        raise MissingData(f"There are no word vectors at {path}.\nExpected word2vec (binary or text) or GloVe.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty.")
+    wanted = {word.encode(): word for word in words}
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as bytes_:
+        form = _form(bytes_, path)
+        entries = _binary(bytes_, form, path) if form.binary else _text(bytes_, form, path)
+        vectors: dict[str, Vector] = {}
+        for word, raw in entries:
+            if word in wanted and wanted[word] not in vectors:
+                vectors[wanted[word]] = _unit(raw, form, wanted[word], path)
+                if len(vectors) == len(wanted):
+                    break
+    return WordVectors(path.name, form.dimensions, vectors)
+
+
+def _form(bytes_: mmap.mmap, path: Path) -> _Form:
+    packing = next((name for magic, name in PACKED.items() if bytes_[: len(magic)] == magic), None)
+    if packing:
+        raise DataError(
+            f"{path} is compressed ({packing}). Decompress it first: a compressed file cannot be mapped into memory."
+        )
+    header, start = _line(bytes_, 0, path)
+    fields = header.split()
+    if len(fields) == 2 and all(field.isdigit() for field in fields):
+        words, dimensions = map(int, fields)
+        return _Form(start, dimensions, words, not _is_text(bytes_, start, dimensions))
+    if len(fields) > 2 and _numbers(fields[1:]) is not None:
+        return _Form(0, len(fields) - 1, None, False)
+    raise DataError(
+        f"{path} starts neither like word2vec ('words dimensions') nor like GloVe ('word number number …')."
+    )
+
+
+def _is_text(bytes_: mmap.mmap, start: int, dimensions: int) -> bool:
+    """Whether the first entry is written in digits."""
+    end = bytes_.find(b"\n", start)
+    line = bytes_[start : end if 0 <= end < start + LONGEST_LINE else start + LONGEST_LINE]
+    fields = line.split()
+    return len(fields) > dimensions and _numbers(fields[-dimensions:]) is not None
+
+
+def _binary(bytes_: mmap.mmap, form: _Form, path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Word, blank, numbers; for as many words as the header says."""
+    start, size = form.start, 4 * form.dimensions
+    for number in range(1, (form.words or 0) + 1):
+        blank = bytes_.find(b" ", start, start + LONGEST_WORD)
+        if blank < 0 or blank + 1 + size > len(bytes_):
+            raise DataError(
+                f"{path} is cut off or broken at byte {start}, in word {number} of {form.words:,}.\nCopy it again."
+            )
+        yield bytes_[start:blank].lstrip(b"\n"), bytes_[blank + 1 : blank + 1 + size]
+        start = blank + 1 + size
+
+
+def _text(bytes_: mmap.mmap, form: _Form, path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """One word per line; the numbers are the last fields, because words of GloVe can contain blanks."""
+    start, count = form.start, 0
+    while start < len(bytes_):
+        line, after = _line(bytes_, start, path)
+        fields = line.rstrip().rsplit(b" ", form.dimensions)
+        if line.strip():
+            if len(fields) != form.dimensions + 1:
+                raise DataError(f"{path}, byte {start}: a line has {len(fields) - 1} numbers, not {form.dimensions}.")
+            yield fields[0], b" ".join(fields[1:])
+            count += 1
+        start = after
+    if form.words is not None and count < form.words:
+        raise DataError(f"{path} is cut off after {count:,} of {form.words:,} words. Copy it again.")
+
+
+def _line(bytes_: mmap.mmap, start: int, path: Path) -> tuple[bytes, int]:
+    """A line without its end, and the byte where the next one begins."""
+    end = bytes_.find(b"\n", start, start + LONGEST_LINE)
+    if end < 0 and len(bytes_) - start > LONGEST_LINE:
+        raise DataError(f"{path}, byte {start}: the line is too long; this is not a file of word vectors.")
+    return (bytes_[start:end], end + 1) if end >= 0 else (bytes_[start:], len(bytes_))
+
+
+def _unit(raw: bytes, form: _Form, word: str, path: Path) -> Vector:
+    vector = np.frombuffer(raw, dtype="<f4").astype(np.float64) if form.binary else _numbers(raw.split())
+    if vector is None or not np.isfinite(vector).all():
+        raise DataError(f"{path}: the vector of {word!r} is not a list of finite numbers.")
+    length = float(np.linalg.norm(vector))
+    if not length:
+        raise DataError(f"{path}: the vector of {word!r} is all zeros: it has no direction.")
+    return np.asarray(vector / length, dtype=np.float64)
+
+
+def _numbers(fields: list[bytes]) -> Vector | None:
+    try:
+        return np.array([float(field) for field in fields])
+    except ValueError:
+        return None

@@ -1,50 +1,336 @@
-"""Disparity's chapter: out of hundreds of concepts, those with the widest gaps come first."""
+"""Disparity's chapter: out of hundreds of concepts, those with the widest gaps come first. All are in results.csv."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from beholder.chapter.chapter import Cell, Chapter, Question, Table, labels, names
-from beholder.chapter.numbers import drawn, points_range, signed
-from beholder.chapter.queries import by_column, by_model, metric_rows
+from beholder.chapter.chapter import (
+    INTERVALS,
+    Cell,
+    Chapter,
+    Column,
+    Question,
+    Table,
+    p_cell,
+    percent_cell,
+    points_cell,
+    tabled,
+)
+from beholder.chapter.numbers import ABSENT, MINUS, Result, drawn, has_interval, percent, points, points_range, signed
+from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
+from beholder.comparison.family import DIFFERENCE
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.glasshouse.planted import PLANTED_OBJECTS, REFERENCE, implied_gap, implied_matched_gap
-from beholder.studies.disparity import queries
 from beholder.studies.disparity.charts import disparity_figures
-from beholder.studies.disparity.findings import disparity_findings
-from beholder.studies.disparity.queries import Pair
-from beholder.studies.disparity.tables import disparity_tables
+from beholder.studies.disparity.findings import (
+    Pair,
+    by_concept,
+    calibration_gaps,
+    decided,
+    disparity_findings,
+    ends,
+    groups,
+    of_pair,
+    pairs,
+    root,
+    sides,
+    tested,
+)
 
+FEW, TOP = 5, 20  # how many gaps in either direction the short and the long table show
+WORDS = "Words: how much nearer the concept is to the first group's words, cosine. "
 PAIR = Pair("man", "woman")
+
+
+def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Every table; several models follow one another in each."""
+    if not pairs(part):
+        return
+    yield mean_table(part)
+    yield gap_table(part, FEW)
+    yield gap_table(part, TOP)
+    for metrics, make in (
+        (("ece",), calibration_table),
+        (("agreement_count", "model_agreement"), agreement_table),
+        (("area_gap",), cause_table),
+        (("outranked",), image_table),
+    ):
+        if any(metric_rows(part, metric).height for metric in metrics):
+            yield make(part)
+
+
+def _lines(
+    part: pl.DataFrame,
+    base: Callable[[pl.DataFrame, Pair], list[Result]],
+    *,
+    both: Sequence[str] = (),
+    compared: Sequence[str] = (),
+) -> list[Result]:
+    """The concepts of every model and pair, each with the rows of other metrics: of both groups, and of the pair."""
+    lines = []
+    for model, rows in by_model(part):
+        for pair in pairs(rows):
+            tables = {(metric, side): each for metric in both for side, each in enumerate(sides(rows, metric, pair))}
+            tables |= {(metric, 0): by_concept(of_pair(rows, pair), metric) for metric in compared}
+            for row in base(rows, pair):
+                others = {key: table.get(row["concept"]) for key, table in tables.items()}
+                lines.append({**row, "model": model, "pair": pair.less, "others": others})
+    return lines
+
+
+Make = Callable[[Result | None], Cell | str]
+
+
+def _other(metric: str, make: Make, side: int = 0) -> Callable[[Result], Cell | str]:
+    """A cell of another metric's row."""
+    return lambda line: make(line["others"][metric, side])
+
+
+def _both(part: pl.DataFrame, head: str, metric: str, make: Make) -> list[Column]:
+    """A column for each of the two groups."""
+    first, second = _side_labels(part)
+    return [(f"{head}{first}", _other(metric, make)), (second, _other(metric, make, 1))]
+
+
+def _left(part: pl.DataFrame) -> list[Column]:
+    """The columns that name a concept; with one for the pair, if there are several."""
+    return [*([("Pair", "pair")] if len(pairs(part)) > 1 else []), ("Concept", "concept")]
+
+
+def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
+    """The headings of the two sides: the groups, if there are two."""
+    return pairs(part)[0].names if len(pairs(part)) == 1 else ("first", "second")
+
+
+def _n(row: Result | None) -> str:
+    return ABSENT if row is None else str(row["n"])
+
+
+# Means
+
+
+def mean_table(part: pl.DataFrame) -> Table:
+    """Mean average precision of each group, the mean matched gap, and how many gaps were found."""
+    caption = (
+        f"Mean average precision of each group; differences in points. {INTERVALS} As published: the difference of "
+        "these means. Without that: the mean of the gaps at matched prevalence. Mean width: how far matched gaps "
+        "are from 0, and in small print with shuffled labels. p: from shuffled labels. Bold: a difference was found. "
+        "Gaps found: concepts with a difference, all tested together."
+    )
+    lines = [{"model": model, **line} for model, rows in by_model(part) for line in _mean_lines(rows)]
+    columns: list[Column] = [
+        ("Mean", "mean"),
+        ("Concepts", lambda line: _n(line["row"])),
+        ("p", "p"),
+        ("Gaps found", "found"),
+    ]
+    title = "On average over concepts"
+    return tabled(part, lines, [("Images", "images")], columns, title=title, caption=caption, topic="means")
+
+
+def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
+    empty = {"p": "", "found": ""}
+    for group in groups(rows):
+        row = one_row(rows, "mean_average_precision", group=group)
+        yield {"images": group, "mean": percent_cell(row, strong=True), "row": row, **empty}
+    for pair in pairs(rows):
+        compared = of_pair(rows, pair)
+        published, width, chance, found = (
+            one_row(compared, metric) for metric in ("mean_ap_gap", "gap_spread", "gap_spread_expected", "gaps_shown")
+        )
+        matched = decided(compared, "mean_ap_gap_matched")
+        count = f"{int(found['value'])} of {found['n']}" if found else ABSENT
+        yield {"images": f"{pair.less}, as published", "mean": points_cell(published), "row": published, **empty}
+        yield {"images": pair.less, "mean": points_cell(matched), "row": matched, "p": p_cell(matched), "found": count}
+        wide = Cell(ABSENT)
+        if width and chance:
+            detail = f"shuffled: {points(chance['low'])}–{points(chance['high'])}"
+            wide = Cell(points(width["value"]), detail, strong=width["verdict"] == DIFFERENCE)
+        p_value = p_cell(width if chance else None)
+        yield {"images": f"{pair.less}, mean width", "mean": wide, "row": width, "p": p_value, "found": ""}
+
+
+# Gaps
+
+
+def gap_table(part: pl.DataFrame, number: int) -> Table:
+    """The widest gaps in either direction."""
+    lines = _lines(part, lambda rows, pair: ends(tested(rows, pair), number), both=["average_precision"])
+    words = metric_rows(part, "word_alignment").height > 0
+    columns: list[Column] = [
+        *_both(part, "", "average_precision", percent_cell),
+        ("Published", lambda line: signed(line["raw"])),
+        ("Matched", lambda line: Cell(signed(line["value"]), points_range(line), strong=line["found"])),
+        ("p", p_cell),
+        ("Found from", lambda line: points(line["detectable"])),
+        *([("Words", _alignment)] if words else []),
+    ]
+    caption = (
+        "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
+        "at the same prevalence for both groups, less the gap that few images alone produce. Its interval and p hold "
+        "for all concepts at once; bold: a difference was found. Found from: the smallest gap that a test of this "
+        f"concept alone would find in four of five data sets. {WORDS if words else ''}{INTERVALS}"
+    )
+    long, notes = number > FEW, () if lines else (_why_none(part),)
+    title = "The widest gaps in either direction" if long else "Widest gaps"
+    return tabled(part, lines, _left(part), columns, title=title, caption=caption, notes=notes, topic="gaps", long=long)
+
+
+def _alignment(line: Result) -> str:
+    return ABSENT if line["alignment"] is None else f"{line['alignment']:+.2f}".replace("-", MINUS)
+
+
+def _why_none(part: pl.DataFrame) -> str:
+    """Why the table of gaps is empty."""
+    if any(tested(rows, pair).height for _, rows in by_model(part) for pair in pairs(rows)):
+        return "Every concept that could be tested is recognised equally well in both groups: there is no gap."
+    return "No concept is shown by five people of both groups: nothing could be tested."
+
+
+def calibration_table(part: pl.DataFrame) -> Table:
+    """How far confidence is off for both groups, for the concepts with the widest gaps."""
+    gaps = "ece_gap", "ece_adaptive_gap", "brier_gap"
+    lines = _lines(
+        part,
+        lambda rows, pair: calibration_gaps(rows, pair).head(2 * FEW).to_dicts(),
+        both=["miscalibration", "ece"],
+        compared=gaps,
+    )
+    columns = [
+        *_both(part, "Off by, ", "miscalibration", _root_cell),
+        ("p", lambda line: p_cell(line)._replace(strong=line["found"])),
+        *_both(part, "ECE, ", "ece", percent_cell),
+        *(
+            (head, _other(gap, points_cell))
+            for head, gap in zip(("ECE gap", "Equal counts", "Brier gap"), gaps, strict=True)
+        ),
+    ]
+    caption = (
+        "Off by (read this one): root of the mean squared distance between confidence and what the images show, in "
+        "points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, for all "
+        "concepts at once; bold p: a difference was found. ECE: expected "
+        "calibration error in ten equal bins, as published, and its gap (positive: worse for the first group); equal "
+        "counts: the gap in bins of equally many images. These and the gap of the Brier score depend on the groups' "
+        f"sizes and prevalences. {INTERVALS}"
+    )
+    title = "Calibration: the widest gaps"
+    return tabled(part, lines, _left(part), columns, title=title, caption=caption, topic="calibration")
+
+
+def _root_cell(row: Result | None) -> Cell:
+    """A squared error as its root in points; "chance" if it is no larger than by chance."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    text = points(root(row["value"])) if row["value"] > 0 else "chance"
+    bounds = f"{points(root(row['low']))}–{points(root(row['high']))}" if has_interval(row) else ""
+    return Cell(text, bounds)
+
+
+# Causes, agreement, images
+
+
+def cause_table(part: pl.DataFrame) -> Table:
+    """For the widest gaps: how the objects of the groups differ, and the gap that remains at equal sizes."""
+
+    def named(row: Result | None) -> Cell:
+        return Cell(percent(row["value"]), row["note"]) if row else Cell(ABSENT)
+
+    lines = _lines(
+        part,
+        lambda rows, pair: ends(tested(rows, pair), FEW),
+        both=["area", "instances"],
+        compared=["ap_gap_same_area", "names"],
+    )
+    columns: list[Column] = [
+        *_both(part, "Area, ", "area", lambda row: percent(row["value"] if row else None, 1)),
+        *_both(part, "Boxes, ", "instances", lambda row: f"{row['value']:.1f}" if row else ABSENT),
+        ("Gap", lambda line: signed(line["value"])),
+        ("Same sizes", _other("ap_gap_same_area", points_cell)),
+        ("Names", _other("names", named)),
+    ]
+    caption = (
+        "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images of each "
+        "group that show the concept: described, not tested. Gap: matched, in points. Same sizes: the gap that remains "
+        "when sizes are distributed alike. Names: how differently annotators name it."
+    )
+    title = "Possible causes of the widest gaps"
+    return tabled(part, lines, _left(part), columns, title=title, caption=caption, topic="causes", long=True)
+
+
+def agreement_table(part: pl.DataFrame) -> Table:
+    """Agreement of the gaps with other data sets and other models."""
+    lines: list[Result] = []
+    for model, rows in by_model(part):
+        counts = metric_rows(rows, "agreement_count")
+        for (other,), table in counts.group_by(["subset"], maintain_order=True):
+            colours = {row["group"]: f"{row['value']:.0f}" for row in table.to_dicts()}
+            lines.append({"model": model, "subset": other, "n": table["n"][0], **colours})
+        same = metric_rows(rows, "model_agreement").to_dicts()
+        lines += [{**row, "same": percent(row["value"])} for row in same]
+    caption = (
+        "Green: published gaps wider than five points in the same direction; red: in opposite directions; yellow: all "
+        "others. Same sign: gaps of the same sign in another model, 50 % by chance."
+    )
+    heads = {"Concepts": "n", "Green": "green", "Yellow": "yellow", "Red": "red", "Same sign": "same"}
+    title, columns = "Agreement with other data sets and models", list(heads.items())
+    lines = [dict.fromkeys(heads.values()) | line for line in lines]
+    return tabled(part, lines, [("Compared with", "subset")], columns, title=title, caption=caption, topic="agreement")
+
+
+def image_table(part: pl.DataFrame) -> Table:
+    """The ids of the images behind the widest gaps; never the images."""
+    rows = metric_rows(part, "outranked").to_dicts()
+    ids = {(row["model"], row["concept"], row["group"], row["subset"]): row["note"] for row in rows}
+    caption = (
+        "Outranked: how often an image without the concept scores above one with it (0 %: never, 50 %: at random). "
+        "Overlooked: images that show it, lowest score first. Mistaken: images that do not, highest score first."
+    )
+    columns: list[Column] = [
+        ("Show it", "n"),
+        ("Outranked", lambda row: percent(row["value"])),
+        ("Overlooked", "note"),
+        ("Mistaken", lambda row: ids.get((row["model"], row["concept"], row["group"], "mistaken"), ABSENT)),
+    ]
+    return tabled(
+        part,
+        [row for row in rows if row["subset"] == "overlooked"],
+        [("Concept", "concept"), ("Images", "group")],
+        columns,
+        title="Images behind the widest gaps, by id",
+        caption=caption,
+        topic="images",
+        long=True,
+    )
 
 
 def disparity_planted(part: pl.DataFrame) -> Table | None:
     """Every planted gap and the measured one, for the reference models on drawings of their own world."""
-    taught = pl.col("model").str.starts_with(REFERENCE) & (pl.col("dataset") == OBJECTS_NAME)
-    own = part.filter(taught)
-    if not queries.tested(own, PAIR).height:
+    own = part.filter(pl.col("model").str.starts_with(REFERENCE) & (pl.col("dataset") == OBJECTS_NAME))
+    if not tested(own, PAIR).height:
         return None
-    body = []
-    for model, rows in by_model(own):
-        measured = by_column(queries.tested(rows, PAIR), "concept")
-        for planted in PLANTED_OBJECTS:
-            row = measured[planted.item]
-            raw = [Cell(signed(value)) for value in (implied_gap(planted.item), row["raw"])]
-            matched = Cell(signed(row["value"]), points_range(row), strong=row["found"])
-            cells = [*raw, Cell(signed(implied_matched_gap(planted.item))), matched]
-            body.append([*names(own, model, planted.item), *cells])
+    measured = {model: by_column(tested(rows, PAIR), "concept") for model, rows in by_model(own)}
     caption = (
         "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points of a "
         "model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
         "trained model also misses whole objects and may recognise a strip. Small print: 95 % "
         "interval for all objects at once; bold: a difference was found."
     )
-    header = [*labels(own, "Object"), "Planted", "Found", "Planted, matched", "Found, matched"]
-    notes = tuple(f"{planted.item}: {planted.note}" for planted in PLANTED_OBJECTS)
-    title = "Known truth against what the audit found"
-    return Table(title, caption, header, body, len(labels(own, "Object")), notes)
+    return tabled(
+        own,
+        [rows[planted.item] for rows in measured.values() for planted in PLANTED_OBJECTS],
+        [("Object", "concept")],
+        [
+            ("Planted", lambda row: signed(implied_gap(row["concept"]))),
+            ("Found", lambda row: signed(row["raw"])),
+            ("Planted, matched", lambda row: signed(implied_matched_gap(row["concept"]))),
+            ("Found, matched", lambda row: Cell(signed(row["value"]), points_range(row), strong=row["found"])),
+        ],
+        title="Known truth against what the audit found",
+        caption=caption,
+        notes=[f"{planted.item}: {planted.note}" for planted in PLANTED_OBJECTS],
+    )
 
 
 # Disparity's chapter
@@ -66,7 +352,6 @@ QUESTIONS = {
     "words": Question("Do gaps point towards the group that word vectors put nearer to the concept?", "agreement"),
     "agreement": Question("Do gaps agree between data sets and between models?", "agreement"),
 }
-
 SOURCES = {
     "coco": "Groups come from the words of annotators' captions",
     "visual-genome": "Groups come from the words that annotators gave to the people they saw",
@@ -75,9 +360,9 @@ SOURCES = {
 
 def limitations(part: pl.DataFrame) -> Iterator[str]:
     """What these rows cannot say; each sentence only where it applies."""
-    dataset, groups = str(part["dataset"][0]), queries.groups(part)
+    dataset = str(part["dataset"][0])
     if dataset in SOURCES:
-        names = ", ".join(f"“{group}”" for group in groups)
+        names = ", ".join(f"“{group}”" for group in groups(part))
         yield (
             f"{SOURCES[dataset]}. They are perceived; only images in which exactly one of {names} is named are used."
         )

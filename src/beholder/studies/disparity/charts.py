@@ -1,143 +1,324 @@
-"""Disparity's figures: the widest gaps, the spread of all gaps, reliability, agreement of data sets."""
+"""Disparity's figures: widest gaps, spread of all gaps, reliability, agreement; of each model and of several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
+import altair as alt
 import polars as pl
 
-from beholder.chapter.charts import Figure, each_model
-from beholder.chapter.numbers import Result, points_range, signed
-from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE
-from beholder.studies.disparity import chart_parts, phrases, queries
+from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, series_colours
+from beholder.chapter.charts import (
+    INK,
+    NUMBERS,
+    Axis,
+    Figure,
+    Layers,
+    Rows,
+    Series,
+    bars,
+    chart,
+    curves,
+    each_model,
+    forest,
+    order,
+    points_axis,
+    rule_at,
+    scatter,
+    series,
+    shown,
+    whiskers,
+)
+from beholder.chapter.numbers import Result
+from beholder.chapter.queries import by_model, metric_rows
 from beholder.studies.disparity.agreement import COLOURS
-from beholder.studies.disparity.model_charts import COLOURED, association_colours, calibration_bars, model_figures
-from beholder.studies.disparity.queries import Pair
+from beholder.studies.disparity.findings import (
+    AGREES,
+    OPPOSES,
+    UNKNOWN,
+    Pair,
+    by_concept,
+    calibration_gaps,
+    decided,
+    ends,
+    of_pair,
+    pairs,
+    root,
+    sides,
+    tested,
+)
 
-BARS = 12
-"""How many gaps are drawn in either direction."""
-STACK = 10
-"""The strip has room for at least this many stacked dots."""
-WORD_COLOURS = " Colour: whether the gap points towards the group that word vectors put the concept nearer to."
-NUMBERS = ("value", "low", "high")
+BARS = 12  # how many gaps are drawn in either direction
+STACK = 8  # a strip has room for at least so many stacked dots
+STRIP = 90  # pixels of a model's strip
+WORD_COLOURS = {AGREES: "#4c86c0", OPPOSES: "#c8553d", UNKNOWN: QUIET}
+AGREEMENT_COLOURS = {"green": "#2f9e44", "yellow": "#d9a514", "red": "#c92a2a"}
+AGREEMENT_SHAPES = {"green": "circle", "yellow": "diamond", "red": "cross"}
+TOWARDS = " Colour: whether the gap points towards the group that word vectors put the concept nearer to."
+NEARER = " Colour: the group whose words are nearer to the concept's."
+AGREEMENT = (
+    "Concepts of both data sets, published gaps. Green: both wider than five points, same direction; red: opposite "
+    "directions; yellow: all others."
+)
 
 
 def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every figure: all models in one, if there are several, then each model's own."""
-    yield from model_figures(part)
+    """Every figure: several models in one, as in the study's figures 1, 2 and 4; then those of each model."""
+    if part["model"].n_unique() > 1:
+        yield from _means(part)
+        yield from _strips(part, "models-gaps", "models-calibration")
+        yield from _model_agreement(part)
     yield from each_model(part, _figures)
 
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
-    pairs = queries.pairs(part)
-    for number, pair in enumerate(pairs, 1):
-        suffix = "" if len(pairs) == 1 else f"-{number}"
-        yield from _bar_figure(part, pair, suffix)
-        yield from _strip_figure(part, pair, suffix)
+    for pair, suffix in _numbered(part):
+        yield from _gap_figure(part, pair, suffix)
         yield from _calibration_figure(part, pair, suffix)
-    yield from _reliability_figures(part)
-    yield from _scatter_figures(part)
+    yield from _strips(part, "spread")
+    yield from _reliability(part)
+    yield from _agreement(part)
 
 
-def _axis(pair: Pair) -> str:
-    return f"points: {pair.first} less {pair.second}"
+def _numbered(part: pl.DataFrame) -> list[tuple[Pair, str]]:
+    known = pairs(part)
+    return [(pair, "" if len(known) == 1 else f"-{place}") for place, pair in enumerate(known, 1)]
 
 
-def _bar_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    table = queries.tested(part, pair)
-    bars = [_in_points(row) for row in queries.ends(table, BARS)]
-    if bars:
-        coloured = any(bar["words"] != queries.UNKNOWN for bar in bars)
+# Gaps
+
+
+def _gap_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
+    if rows := [_in_points(row) for row in ends(tested(part, pair), BARS)]:
         caption = (
             "Bars: gap at the same prevalence for both groups, with 95 % intervals that hold for all concepts at once; "
-            f"pale: no difference found. Ticks: the published gap.{WORD_COLOURS if coloured else ''}"
+            f"pale: no difference found. Ticks: the published gap.{_coloured(rows, TOWARDS)}"
         )
-        yield Figure(f"gaps{suffix}", gap_title(table, pair), caption, chart_parts.gap_bars(bars, _axis(pair)), "gaps")
-
-
-def _in_points(row: Result) -> Result:
-    kept = {key: row[key] for key in ("concept", "words", "p_value", "n")}
-    numbers = {key: _points(row[key]) for key in (*NUMBERS, "raw")}
-    return {**kept, **numbers, "found": int(row["found"])}
-
-
-def _points(value: float | None) -> float | None:
-    return None if value is None else round(100 * value, 2)
-
-
-def gap_title(table: pl.DataFrame, pair: Pair) -> str:
-    """The widest gaps that were found, in either direction."""
-    found = table.filter("found")
-    if not found.height:
-        return f"{phrases.less(pair)}: no gap was found"
-    directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
-    rows = [side.row(0, named=True) for side in directions if side.height]
-    widest = [f"“{row['concept']}” {signed(row['value'])} ({points_range(row)})" for row in rows]
-    return f"{phrases.less(pair)}: widest gaps {' and '.join(widest)} points"
-
-
-def _strip_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    mean, table = queries.decided(queries.of_pair(part, pair), "mean_ap_gap_matched"), queries.tested(part, pair)
-    if mean is None or table.height < 2:
-        return
-    dots = chart_parts.stacked([_in_points(row) for row in table.sort("value").to_dicts()], STACK)
-    reach = f"{signed(table['value'].min())} to {signed(table['value'].max())}"  # type: ignore[arg-type]
-    result = "a difference" if mean["verdict"] == DIFFERENCE else "no difference"
-    title = f"the mean gap ({signed(mean['value'])} points): {result} found; single gaps range from {reach}"
-    caption = (
-        "Each dot is a concept at matched prevalence; pale: no difference found. Diamond: the mean over the "
-        f"{mean['n']} concepts, with its 95 % interval."
-    )
-    chart = chart_parts.gap_strip(dots, {key: _points(mean[key]) for key in NUMBERS}, _axis(pair))
-    yield Figure(f"spread{suffix}", title, caption, chart, "gaps")
+        title, drawn = f"{pair.less}: the widest gaps", _gap_bars(rows, pair, WORD_COLOURS)
+        yield Figure(f"gaps{suffix}", title, caption, drawn, "gaps", answers=("gaps", pair.first))
 
 
 def _calibration_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
     """The gaps of calibration by concept, coloured by the words' association."""
-    bars = calibration_bars(part, pair)
-    if not bars:
-        return
-    ends = bars if len(bars) <= 2 * BARS else [*bars[:BARS], *bars[-BARS:]]
-    found = sum(bar["found"] for bar in bars)
-    coloured = COLOURED if any(bar["words"] != queries.UNKNOWN for bar in bars) else ""
-    caption = (
-        "Bars: how much farther confidence is off for the first group than for the second, in points, at the same "
-        f"prevalence and less what chance adds; pale: no difference found. Ticks: the published gap of ECE.{coloured}"
+    if rows := calibration_bars(part, pair):
+        caption = (
+            "Bars: how much farther confidence is off for the first group than for the second, in points, at the same "
+            "prevalence and less what chance adds; pale: no difference found. Ticks: the published gap of "
+            f"ECE.{_coloured(rows, NEARER)}"
+        )
+        kept = rows if len(rows) <= 2 * BARS else [*rows[:BARS], *rows[-BARS:]]
+        title, drawn = f"calibration, {pair.less}: the widest gaps", _gap_bars(kept, pair, _association_colours(pair))
+        answers = ("calibration", pair.first)
+        yield Figure(f"calibration-gaps{suffix}", title, caption, drawn, "calibration", answers=answers)
+
+
+def _gap_bars(rows: Rows, pair: Pair, colours: Mapping[str, str]) -> Layers:
+    """One bar per concept; a tick for the published gap."""
+    tips: list[str | alt.Tooltip] = [
+        *("concept:N", alt.Tooltip("value:Q", title="matched, points"), "low:Q", "high:Q"),
+        alt.Tooltip("raw:Q", title="published, points"),
+        *(alt.Tooltip("p_value:Q", title="p", format=".2g"), "words:N", "n:Q"),
+    ]
+    marks = _words(rows, colours)
+    return bars(rows, _axis(pair), down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
+
+
+def _axis(pair: Pair) -> Axis:
+    return Axis(f"points: {pair.first} less {pair.second}")
+
+
+def _words(rows: Rows, colours: Mapping[str, str]) -> Series:
+    """A colour for what `words` says; one alone needs none of its own."""
+    several = len(order(rows, "words")) > 1
+    return series(rows, "words", colours if several else None, alone=False, columns=2)
+
+
+def _coloured(rows: Rows, meaning: str) -> str:
+    return meaning if any(row["words"] not in (UNKNOWN, None) for row in rows) else ""
+
+
+def _in_points(row: Result) -> Result:
+    kept = {key: row.get(key) for key in ("concept", "words", "p_value", "n")}
+    numbers = {key: None if row.get(key) is None else round(100 * row[key], 2) for key in (*NUMBERS, "raw")}
+    return {**kept, **numbers, "found": int(row.get("found", True))}
+
+
+def calibration_bars(part: pl.DataFrame, pair: Pair) -> Rows:
+    """How much farther confidence is off for the first group than for the second, in points, by concept."""
+    first, second = sides(part, "miscalibration", pair)
+    published = by_concept(of_pair(part, pair), "ece_gap")
+    near, rows = _association(part, pair), []
+    for row in calibration_gaps(part, pair).to_dicts():
+        concept = row["concept"]
+        if concept in first and concept in second:
+            gap = root(first[concept]["value"]) - root(second[concept]["value"])
+            raw, words = published.get(concept, {}).get("value"), near.get(concept, UNKNOWN)
+            rows.append(_in_points({**row, "value": gap, "raw": raw, "low": None, "high": None, "words": words}))
+    return sorted(rows, key=lambda row: -float(row["value"]))
+
+
+def _association(part: pl.DataFrame, pair: Pair) -> dict[str, str]:
+    """Of every concept with a word vector, to which group's words it is nearer."""
+    rows = metric_rows(of_pair(part, pair), "word_alignment").filter(pl.col("value") != 0)
+    return {row["concept"]: _nearer(pair.names[0 if row["value"] > 0 else 1]) for row in rows.to_dicts()}
+
+
+def _nearer(group: str) -> str:
+    return f"nearer to words for “{group}”"
+
+
+def _association_colours(pair: Pair) -> dict[str, str]:
+    names = map(_nearer, pair.names)
+    return dict(zip(names, series_colours(list(pair.names)), strict=True)) | {UNKNOWN: QUIET}
+
+
+# Strips of all gaps
+
+
+def _strips(part: pl.DataFrame, gaps: str, calibration: str = "") -> Iterator[Figure]:
+    """All gaps of each model, and of calibration where that has a name; one line of dots a model."""
+    kinds = [(gaps, "gaps", _gap_dots, "gap of average precision at matched prevalence")]
+    if calibration:
+        what = "how much farther confidence is off for the first group"
+        kinds.append((calibration, "calibration", calibration_bars, what))
+    for pair, suffix in _numbered(part):
+        for name, topic, make, what in kinds:
+            rows = [{"model": model, **row} for model, own in by_model(part) for row in stacked(make(own, pair))]
+            concepts = [row for row in rows if row["concept"] is not None]
+            models = order(concepts, "model")
+            if len(concepts) < 2 or (topic == "calibration" and len(models) < 2):
+                continue
+            diamond = " Diamond: the mean, with its 95 % interval." if len(concepts) < len(rows) else ""
+            caption = f"Each dot is a concept: {what}, in points; pale: no difference found.{diamond}"
+            found = f"{sum(row['found'] for row in concepts)} of {len(concepts)} gaps found"
+            title = f"{pair.less}{f', {len(models)} models' * (len(models) > 1)}: {found}"
+            drawn = _strip_chart(rows, pair)
+            answers = ("mean", pair.first) if len(models) == 1 else ()
+            wide = len(models) > 1
+            title = f"Calibration, {title}" if topic == "calibration" else title
+            yield Figure(f"{name}{suffix}", title, caption + _coloured(rows, NEARER), drawn, topic, wide, answers)
+
+
+def _gap_dots(part: pl.DataFrame, pair: Pair) -> Rows:
+    """The tested gaps, and their mean as a row without a concept."""
+    near, mean = _association(part, pair), decided(of_pair(part, pair), "mean_ap_gap_matched")
+    rows = [{**row, "words": near.get(row["concept"], UNKNOWN)} for row in tested(part, pair).to_dicts()]
+    dots = [{**_in_points(row), "low": None, "high": None} for row in rows]
+    return [*dots, *([{**_in_points(mean), "concept": None, "words": None}] if mean and dots else [])]
+
+
+def stacked(rows: Rows) -> Rows:
+    """Dots that would overlap are stacked: `level` from 0 up to 1; a row without a concept has none."""
+    dots = sorted((row for row in rows if row["concept"] is not None), key=lambda row: float(row["value"]))
+    if not dots:
+        return []
+    values = [row["value"] for row in dots]
+    bins = [int((value - values[0]) / max((values[-1] - values[0]) / 40, 1e-9)) for value in values]
+    levels = [bins[:place].count(bin_) for place, bin_ in enumerate(bins)]
+    top = max(STACK, max(levels) + 1)
+    placed = [{**row, "level": round(level / top, 3)} for row, level in zip(dots, levels, strict=True)]
+    return [*placed, *(row for row in rows if row["concept"] is None)]
+
+
+def _strip_chart(rows: Rows, pair: Pair) -> Layers:
+    """A strip of stacked dots for every model; a diamond for the mean."""
+    models, x = order(rows, "model"), _axis(pair).x()
+    y = alt.Y("model:N", title=None, sort=models, axis=alt.Axis() if len(models) > 1 else None)
+    dots = chart([row for row in rows if row["concept"] is not None]).mark_circle(size=34, aria=False)
+    dots = dots.encode(
+        x=x,
+        y=y,
+        yOffset=alt.YOffset("level:Q", scale=alt.Scale(domain=[1.1, -0.1])),
+        color=_words(rows, _association_colours(pair)).colour,
+        opacity=shown(0.4),
+        tooltip=["model:N", "concept:N", alt.Tooltip("value:Q", title="points"), "words:N"],
     )
-    title = f"calibration, {phrases.less(pair)}: {phrases.found(found, len(bars))}"
-    chart = chart_parts.gap_bars(ends, _axis(pair), association_colours(pair))
-    yield Figure(f"calibration-gaps{suffix}", title, caption, chart, "calibration")
+    means = chart([row for row in rows if row["concept"] is None]).encode(y=y)
+    diamonds = means.mark_point(shape="diamond", filled=True, size=90, color=INK, opacity=1).encode(x=x)
+    height = STRIP * len(models) if len(models) > 1 else 150
+    return alt.layer(dots, whiskers(means, color=INK), diamonds, rule_at(0.0)).properties(height=height)
 
 
-def _reliability_figures(part: pl.DataFrame) -> Iterator[Figure]:
+# Means, reliability and agreement
+
+
+def _means(part: pl.DataFrame) -> Iterator[Figure]:
+    rows = metric_rows(part, "mean_average_precision").select("model", "group", *NUMBERS, "n").to_dicts()
+    if rows:
+        caption = "Over the concepts that every group shows, as published, with 95 % intervals."
+        x = Axis("mean average precision", percent=True, scale={"zero": True})
+        title = f"Mean average precision of {part['model'].n_unique()} models by group"
+        yield Figure("models-means", title, caption, forest(rows, x, down="model", lane="group"), "means")
+
+
+def _reliability(part: pl.DataFrame) -> Iterator[Figure]:
+    """The share that shows the concept against confidence: one line per group, dashed where a model is calibrated."""
     caption = (
         "On the dashed line, confidence equals the share of images that show the concept; below it, the model is too "
         "confident. Bars: exact 95 % intervals."
     )
+    axis = partial(Axis, percent=True, scale={"domain": [0, 1]})
+    x, y = axis("mean confidence of the bin").x("confidence"), axis("share that shows the concept")
     bins = metric_rows(part, "reliability").drop_nulls("expected")
-    for number, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
+    for place, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
         rows = table.select("group", "n", *NUMBERS, confidence="expected").to_dicts()
+        shapes = {group: GROUP_SHAPES.get(group, "circle") for group in order(rows, "group")}
+        drawn = curves(rows, x, y, marks=series(rows, "group", shapes=shapes), diagonal=True, tips=["group"])
         title = f"reliability, {'all concepts together' if concept is None else f'“{concept}”'}"
-        chart = chart_parts.reliability_curve(rows)
-        yield Figure(f"reliability-{number}", title, caption, chart, "calibration")
+        yield Figure(f"reliability-{place}", title, caption, drawn, "calibration")
 
 
-def _scatter_figures(part: pl.DataFrame) -> Iterator[Figure]:
+def _agreement(part: pl.DataFrame) -> Iterator[Figure]:
+    """The gap on one data set against the gap on another, in the study's three colours; lines at five points."""
     here, keys = str(part["dataset"][0]), ["concept", "group", "against"]
-    caption = (
-        "Published gaps. Green: both wider than five points, same direction; red: opposite directions; yellow: all "
-        "others."
-    )
     gaps, colours = metric_rows(part, "ap_gap").select(*keys, here="value"), metric_rows(part, "agreement")
-    for number, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
+    dashed: dict[str, Any] = {"color": QUIET, "strokeDash": [3, 3], "strokeWidth": 1}
+    lines = chart([{"at": -5.0}, {"at": 5.0}]).mark_rule(**dashed)
+    for place, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
         others = metric_rows(part, "ap_gap_elsewhere").filter(subset=there).select(*keys, there="value")
-        both = table.join(gaps, on=keys).join(others, on=keys).select("concept", "here", "there", "value")
-        dots = [
-            {"concept": concept, "here": _points(own), "there": _points(other), "colour": COLOURS[value]}
-            for concept, own, other, value in both.iter_rows()
+        both = table.join(gaps, on=keys).join(others, on=keys)
+        rows = [
+            {"concept": row["concept"], **{key: round(100 * row[key], 2) for key in ("here", "there")}}
+            | {"colour": COLOURS[row["value"]]}
+            for row in both.to_dicts()
         ]
-        green = sum(dot["colour"] == "green" for dot in dots)
-        title = f"{green} of {len(dots)} concepts have a wide gap in the same direction on {here} and on {there}"
-        chart = chart_parts.agreement_scatter(dots, here, str(there))
-        yield Figure(f"agreement-{number}", title, caption, chart, "agreement", wide=True)
+        x, y = Axis(f"gap on {here}, points").x("here"), Axis(f"gap on {there}, points").y("there")
+        named = chart([row for row in rows if row["colour"] != "yellow"])
+        text = named.mark_text(align="left", dx=6, fontSize=10, color=INK, aria=False).encode(text="concept:N")
+        drawn = scatter(
+            rows,
+            x,
+            y,
+            marks=series(rows, "colour", AGREEMENT_COLOURS, AGREEMENT_SHAPES),
+            tips=["concept:N", "here:Q", "there:Q", "colour:N"],
+            also=[lines.encode(x="at:Q"), lines.encode(y="at:Q"), text.encode(x=x, y=y)],
+            height=320,
+        )
+        title, answers = f"gaps on {here} and on {there}", ("agreement", str(there))
+        yield Figure(f"agreement-{place}", title, AGREEMENT, drawn, "agreement", wide=True, answers=answers)
+
+
+def _model_agreement(part: pl.DataFrame) -> Iterator[Figure]:
+    """How many concepts are green, yellow and red for every model and other data set, side by side in one bar."""
+    for place, ((there,), table) in enumerate(
+        metric_rows(part, "agreement_count").group_by(["subset"], maintain_order=True), 1
+    ):
+        ended = pl.col("value").cum_sum().over("model")
+        rows = table.select("model", "value", colour="group", start=ended - pl.col("value"), end=ended).to_dicts()
+        models = order(rows, "model")
+        if len(models) < 2:
+            continue
+        base = chart(rows).encode(y=alt.Y("model:N", title=None, sort=models))
+        bar = base.mark_bar(height=18, aria=False).encode(
+            x=alt.X("start:Q", title="concepts", axis=points_axis()),
+            x2="end:Q",
+            color=series(rows, "colour", AGREEMENT_COLOURS).colour,
+            tooltip=["model:N", "colour:N", alt.Tooltip("value:Q", title="concepts")],
+        )
+        middle = base.transform_filter("datum.value > 0").transform_calculate(middle="(datum.start + datum.end) / 2")
+        text = middle.mark_text(color="white", fontWeight="bold", aria=False).encode(x="middle:Q", text="value:Q")
+        drawn = alt.layer(bar, text).properties(height=44 * len(models))
+        title = f"Agreement of the gaps on {part['dataset'][0]} and on {there}, by model"
+        yield Figure(f"models-agreement-{place}", title, AGREEMENT, drawn, "agreement")

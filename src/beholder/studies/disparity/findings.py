@@ -1,15 +1,22 @@
-"""Disparity's findings: which gaps were found, what the mean says, and how wide a gap could still be."""
+"""Disparity's rows as a person reads them, and its findings: which gaps were found, what the mean says.
+
+Tables in, small tables and sentences out; every number is a row of the results.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
 from beholder.chapter.numbers import (
+    MINUS,
     Result,
     has_interval,
+    number,
     percent,
     percent_range,
     points,
@@ -17,185 +24,346 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import metric_rows, one_row
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NOT_MEASURED, TOO_LITTLE
-from beholder.studies.disparity import phrases, queries
-from beholder.studies.disparity.alignment import FEWEST_CONCEPTS
-from beholder.studies.disparity.queries import Pair
+from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, one_row, widest_first, with_metrics
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
-NAMED = 3
-"""How many concepts a sentence names in either direction."""
-NO_AGREEMENT = "No agreement of gaps with word vectors was found"
-MOVED = 0.05
-"""A published gap depends on prevalence if matching moves it by at least five points."""
+# Whether a gap points towards the group that word vectors put the concept nearer to
+AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
+TESTED = pl.col("verdict").is_in([DIFFERENCE, NONE_FOUND])
+NAMED = 3  # concepts that a sentence names in either direction
+MOVED = 0.05  # a published gap depends on prevalence if matching moves it by at least five points
+SQUARE_POINTS = 10_000  # in a squared probability
+
+
+class Pair(NamedTuple):
+    """Two groups that are compared: a positive gap favours the first."""
+
+    first: str
+    second: str
+    rest: bool = False
+    """Whether `second` stands for all other groups together."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two names, as the columns `group` and `against` have them."""
+        return self.first, self.second
+
+    @property
+    def quoted(self) -> tuple[str, str]:
+        """The names in quotes, as the data has them; the rest needs none."""
+        return f"“{self.first}”", self.second if self.rest else f"“{self.second}”"
+
+    @property
+    def less(self) -> str:
+        """The pair in a title or a table: “man” less “woman”."""
+        return " less ".join(self.quoted)
+
+    @property
+    def groups(self) -> str:
+        """The pair in a sentence."""
+        return " and ".join(self.quoted)
+
+    @property
+    def images(self) -> tuple[str, str]:
+        """The images of both groups."""
+        return (
+            f"images labelled {self.quoted[0]}",
+            "the other images" if self.rest else f"images labelled {self.quoted[1]}",
+        )
+
+    def worse(self, row: Result) -> str:
+        """The images in which a concept is recognised worse."""
+        return self.images[1 if row["value"] > 0 else 0]
+
+
+def groups(part: pl.DataFrame) -> list[str]:
+    """The groups, in order."""
+    means = metric_rows(part, "mean_average_precision", absent=True)
+    return list(dict.fromkeys(means["group"].drop_nulls()))
+
+
+def pairs(part: pl.DataFrame) -> list[Pair]:
+    """Which groups are compared; a name that no group has stands for the rest."""
+    known = set(groups(part))
+    gaps = metric_rows(part, "ap_gap", absent=True).select("group", "against").unique(maintain_order=True)
+    return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
+
+
+def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """The rows that compare these two groups."""
+    return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
+
+
+def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
+
+    Bounds hold for all concepts at once; `found` says what the verdict says.
+    """
+    compared = of_pair(part, pair)
+    others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
+    rows = deciding_rows(compared, "ap_gap_matched")
+    first = rows.sort(~FOUND, pl.col("variant").str.len_chars().fill_null(0), maintain_order=True)
+    one_each = first.unique(["model", "concept"], keep="first", maintain_order=True)  # of strata, one that differs
+    table = with_metrics(one_each, compared, ["concept"], **others)
+    same = (pl.col("value") * pl.col("alignment")).sign()
+    words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
+    return widest_first(table.with_columns(found=FOUND, words=words))
+
+
+def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """The gaps that were tested."""
+    return gaps(part, pair).filter(TESTED)
+
+
+def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
+    """Gaps of miscalibration that were tested, the widest first; `found` and bounds as in `gaps`."""
+    table = deciding_rows(of_pair(part, pair), "miscalibration_gap").filter(TESTED)
+    return widest_first(table.with_columns(found=FOUND))
+
+
+def decided(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
+    """The row of a metric that decides, if there is one."""
+    rows = deciding_rows(part, metric).filter(**where)
+    return rows.row(0, named=True) if rows.height else None
+
+
+def ends(table: pl.DataFrame, count: int) -> list[Result]:
+    """The widest gaps in either direction, from the most positive to the most negative."""
+    above = table.filter(pl.col("value") > 0).sort("value", descending=True).head(count)
+    below = table.filter(pl.col("value") < 0).sort("value", descending=True).tail(count)
+    return [*above.to_dicts(), *below.to_dicts()]
+
+
+def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
+    """The rows of a metric, by concept."""
+    return by_column(metric_rows(part, metric), "concept")
+
+
+def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
+    """A metric of both groups of a pair, each by concept; the rest has no rows of its own."""
+    return [by_concept(part.filter(group=name), metric) for name in pair.names]
+
+
+def root(squared: float) -> float:
+    """The root of a squared error; 0 for one below 0."""
+    return math.sqrt(max(squared, 0.0))
+
+
+# Findings
 
 
 def disparity_findings(part: pl.DataFrame) -> list[Finding]:
     """What one model's rows show, in the order to read it."""
-    return [each for find in FINDERS for each in find(part)]
+    finders = (_gaps, _together, _mean, _prevalence, _calibration, _words)
+    compared = [each for find in finders for pair in pairs(part) for each in find(part, pair)]
+    return [*compared, *_not_calibrated(part), *_agreement(part)]
 
 
-def _mean(part: pl.DataFrame) -> Iterator[Finding]:
-    """The mean of the matched gaps: the published means depend on prevalence, and are only told."""
-    for pair in queries.pairs(part):
-        compared = queries.of_pair(part, pair)
-        row = queries.decided(compared, "mean_ap_gap_matched")
-        if row is None or row["n"] < 2:
-            continue
-        found = row["verdict"] == DIFFERENCE
-        result = f"recognition is worse in {phrases.worse(row, pair)}" if found else "no difference was found"
-        bounds = points_range(row)
-        sentence = (
-            f"The mean gap over {phrases.concepts(row['n'])} at the same prevalence is {signed(row['value'])} points "
-            f"({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})."
-        )
-        means = [one_row(part, "mean_average_precision", group=name) for name in pair.names]
-        published = one_row(compared, "mean_ap_gap")
-        more = [each for each in (published, *means) if each]
-        if published and all(means):
-            both = zip(phrases.quoted(pair), means, strict=True)
-            levels = ", ".join(f"{name} {percent(mean['value'])}" for name, mean in both if mean)
-            sentence += (
-                f" Mean average precision as published, over {phrases.concepts(published['n'])}: {levels}, difference "
-                f"{signed(published['value'])}."
-            )
-        gaps = queries.tested(part, pair).filter("found")["value"]
-        if (gaps > 0).any() and (gaps < 0).any():
-            sentence += " The mean hides gaps that point in opposite directions."
-        headline = f"On average over concepts, {result}"
-        yield finding(row, "mean", headline, sentence, verdict=row["verdict"], effect=abs(row["value"]), more=more)
-
-
-def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
+def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     """Which concepts differ, at the same prevalence; all of them are one family."""
-    for pair in queries.pairs(part):
-        compared = queries.of_pair(part, pair)
-        table = queries.tested(part, pair)
-        count = one_row(compared, "gaps_shown")
-        if count is None or not table.height:
-            yield from _untested(compared)
-            continue
-        found = table.filter("found")
-        directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
-        named = [row for side in directions for row in side.head(NAMED).to_dicts()]
-        sentence = " ".join(_named(part, named, pair) if named else _missed(table))
-        headline = _gaps_headline(found.height, table.height, queries.decided(compared, "gap_spread"), pair)
-        verdict = verdict_of_rows(table.to_dicts())
-        yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=named)
-
-
-def _gaps_headline(number: int, tested: int, spread: Result | None, pair: Pair) -> str:
-    groups = " and ".join(phrases.quoted(pair))
-    if number:
-        are = "is" if number == 1 else "are"
-        return f"{number} of {phrases.concepts(tested)} {are} recognised unequally in images of {groups}"
-    if spread is not None and spread["verdict"] == DIFFERENCE:
-        return f"No single concept's gap was found between images of {groups}"
-    return f"No gap was found between images of {groups}"
+    compared, table = of_pair(part, pair), tested(part, pair)
+    count, untested = one_row(compared, "gaps_shown"), compared.filter(metric="disparity.ap_gap").head(1)
+    if count is None or not table.height:
+        for row in untested.to_dicts():
+            sentence = "A gap is tested if at least five people of both groups show the concept and five do not."
+            yield finding(
+                row, "gaps", "Too few images show any one concept to test a gap", sentence, verdict=TOO_LITTLE
+            )
+        return
+    found, spread = table.filter("found"), decided(compared, "gap_spread")
+    directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
+    named = [row for side in directions for row in side.head(NAMED).to_dicts()]
+    if named:
+        are = "is" if found.height == 1 else "are"
+        of = f"{found.height} of {number(table.height, 'concept')}"
+        headline = f"{of} {are} recognised unequally in images of {pair.groups}"
+    else:
+        together = spread is not None and spread["verdict"] == DIFFERENCE
+        which = "No single concept's gap" if together else "No gap"
+        headline = f"{which} was found between images of {pair.groups}"
+    sentence = " ".join(_named(part, named, pair) if named else _missed(table))
+    verdict = verdict_of_rows(table.to_dicts())
+    yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=named)
 
 
 def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:
     """For whom each concept is recognised worse: both groups' values, and the gap with the bounds that decided."""
-    sides = queries.sides(part, "average_precision_matched", pair)
+    both = sides(part, "average_precision_matched", pair)
     for row in rows:
         first = 1 if row["value"] > 0 else 0
-        values = [side[row["concept"]]["value"] for side in sides if row["concept"] in side]
-        both = len(values) > 1  # the rest of several groups has no row of its own
-        levels = f"average precision {percent(values[first])} against {percent(values[1 - first])}, " if both else ""
-        gap = f"a gap of {points(abs(row['value']))} points {phrases.decided(row)}"
-        yield f"“{row['concept']}” is recognised worse in {phrases.worse(row, pair)}: {levels}{gap}."
+        values = [side[row["concept"]]["value"] for side in both if row["concept"] in side]
+        levels = ""
+        if len(values) > 1:  # the rest of several groups has no row of its own
+            levels = f"average precision {percent(values[first])} against {percent(values[1 - first])}, "
+        bounds = points_range(row if row["value"] >= 0 else turned(row))
+        gap = f"a gap of {points(abs(row['value']))} points ({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})"
+        yield f"“{row['concept']}” is recognised worse in {pair.worse(row)}: {levels}{gap}."
     which = "All values are at the same prevalence for both groups"
     yield f"{which}; intervals and p hold for all concepts at once."
 
 
 def _missed(table: pl.DataFrame) -> Iterator[str]:
     """How wide a gap could still be."""
-    most = phrases.largest_missed(table.to_dicts())
+    most = largest_missed(table.to_dicts())
     if most is not None:
-        yield f"A gap could still be up to {points(most[0])} points, at “{most[1]['concept']}”."
+        yield f"A gap could still be up to {points(most[0])} points, at “{most[1]}”."
     yield _tested(table)
+
+
+def largest_missed(rows: list[Result]) -> tuple[float, str] | None:
+    """How large a gap could still be, by the bounds that decided, and at which concept; None without bounds."""
+    reach = [(max(abs(row["low"]), abs(row["high"])), row["concept"]) for row in rows if has_interval(row)]
+    return max(reach, key=lambda each: each[0], default=None)
 
 
 def _tested(table: pl.DataFrame) -> str:
     together = " together" if table.height > 1 else ""
-    return f"{phrases.concepts(table.height).capitalize()} tested{together}, at the same prevalence for both groups."
+    return f"{number(table.height, 'concept')} tested{together}, at the same prevalence for both groups."
 
 
-def _together(part: pl.DataFrame) -> Iterator[Finding]:
+def _together(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     """All gaps together: are they wider than shuffled labels make them?"""
-    for pair in queries.pairs(part):
-        compared = queries.of_pair(part, pair)
-        row, chance = queries.decided(compared, "gap_spread"), one_row(compared, "gap_spread_expected")
-        if row is None or chance is None or row["n"] < 2:
-            continue
-        groups, width = " and ".join(phrases.quoted(pair)), one_row(compared, "gap_spread") or row
-        wider = "wider than chance" if row["verdict"] == DIFFERENCE else "not found to be wider than chance"
-        sentence = (
-            f"Over {phrases.concepts(row['n'])}, a gap is {points(width['value'])} points wide on average, at the same "
-            f"prevalence; shuffled labels give {points(chance['value'])} "
-            f"({points(chance['low'])}–{points(chance['high'])}; p {row_p_value(row)})."
+    compared = of_pair(part, pair)
+    row, chance = decided(compared, "gap_spread"), one_row(compared, "gap_spread_expected")
+    if row is None or chance is None or row["n"] < 2:
+        return
+    width = one_row(compared, "gap_spread") or row
+    wider = "wider than chance" if row["verdict"] == DIFFERENCE else "not found to be wider than chance"
+    sentence = (
+        f"Over {number(row['n'], 'concept')}, a gap is {points(width['value'])} points wide on average, at the same "
+        f"prevalence; shuffled labels give {points(chance['value'])} "
+        f"({points(chance['low'])}–{points(chance['high'])}; p {row_p_value(row)})."
+    )
+    headline = f"Taken together, gaps between images of {pair.groups} are {wider}"
+    effect = width["value"] - chance["value"]
+    yield finding(row, "together", headline, sentence, verdict=row["verdict"], effect=effect, more=[chance])
+
+
+def _mean(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
+    """The mean of the matched gaps: the published means depend on prevalence, and are only reported."""
+    compared = of_pair(part, pair)
+    row = decided(compared, "mean_ap_gap_matched")
+    if row is None or row["n"] < 2:
+        return
+    found, bounds = row["verdict"] == DIFFERENCE, points_range(row)
+    result = f"recognition is worse in {pair.worse(row)}" if found else "no difference was found"
+    sentence = (
+        f"The mean gap over {number(row['n'], 'concept')} at the same prevalence is {signed(row['value'])} points "
+        f"({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})."
+    )
+    means = [one_row(part, "mean_average_precision", group=name) for name in pair.names]
+    published = one_row(compared, "mean_ap_gap")
+    if published and all(means):
+        both = zip(pair.quoted, means, strict=True)
+        levels = ", ".join(f"{name} {percent(mean['value'])}" for name, mean in both if mean)
+        sentence += (
+            f" Mean average precision as published, over {number(published['n'], 'concept')}: {levels}, difference "
+            f"{signed(published['value'])}."
         )
-        headline = f"Taken together, gaps between images of {groups} are {wider}"
-        effect = width["value"] - chance["value"]
-        yield finding(row, "together", headline, sentence, verdict=row["verdict"], effect=effect, more=[chance])
+    found_gaps = tested(part, pair).filter("found")["value"]
+    if (found_gaps > 0).any() and (found_gaps < 0).any():
+        sentence += " The mean hides gaps that point in opposite directions."
+    headline, more = f"On average over concepts, {result}", [each for each in (published, *means) if each]
+    yield finding(row, "mean", headline, sentence, verdict=row["verdict"], effect=abs(row["value"]), more=more)
 
 
-def _untested(compared: pl.DataFrame) -> Iterator[Finding]:
-    rows = compared.filter(pl.col("metric") == "disparity.ap_gap").head(1)
-    if rows.height:
-        sentence = "A gap is tested if at least five people of both groups show the concept and five do not."
-        headline = "Too few images show any one concept to test a gap"
-        yield finding(rows.row(0, named=True), "gaps", headline, sentence, verdict=TOO_LITTLE)
-
-
-def _prevalence(part: pl.DataFrame) -> Iterator[Finding]:
+def _prevalence(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     """Where the published gap reflects how often a group shows the concept."""
-    for pair in queries.pairs(part):
-        moved = queries.tested(part, pair).with_columns((pl.col("raw") - pl.col("value")).alias("moved"))
-        far = moved.filter(pl.col("moved").abs() >= MOVED).sort(pl.col("moved").abs(), descending=True)
-        if not far.height:
-            continue
-        row = far.row(0, named=True)
-        move = f"gap{'s' * (moved.height > 1)} move{'s' * (far.height == 1)} by five points or more"
-        headline = f"{far.height} of {moved.height} {move} when both groups show a concept equally often"
-        rows = [one_row(part, "prevalence", group=name, concept=row["concept"]) for name in pair.names]
-        shares = [percent(each["value"]) for each in rows if each]
-        often = f" ({shares[0]} and {shares[1]} of their images do)" if len(shares) == len(rows) else ""
-        sentence = (
-            f"The largest move is at “{row['concept']}”: {signed(row['raw'])} points measured as published, "
-            f"{signed(row['value'])} when both groups show it equally often{often} and what few images alone "
-            "produce is removed."
-        )
-        published = one_row(queries.of_pair(part, pair), "ap_gap", concept=row["concept"])
-        more = [published] if published else []
-        yield finding(row, "prevalence", headline, sentence, verdict=FACT, effect=abs(row["moved"]), more=more)
+    moved = tested(part, pair).with_columns((pl.col("raw") - pl.col("value")).alias("moved"))
+    far = moved.filter(pl.col("moved").abs() >= MOVED).sort(pl.col("moved").abs(), descending=True)
+    if not far.height:
+        return
+    row = far.row(0, named=True)
+    move = f"gap{'s' * (moved.height > 1)} move{'s' * (far.height == 1)} by five points or more"
+    headline = f"{far.height} of {moved.height} {move} when both groups show a concept equally often"
+    rows = [one_row(part, "prevalence", group=name, concept=row["concept"]) for name in pair.names]
+    shares = [percent(each["value"]) for each in rows if each]
+    often = f" ({shares[0]} and {shares[1]} of their images do)" if len(shares) == len(rows) else ""
+    sentence = (
+        f"The largest move is at “{row['concept']}”: {signed(row['raw'])} points measured as published, "
+        f"{signed(row['value'])} when both groups show it equally often{often} and what few images alone "
+        "produce is removed."
+    )
+    published = one_row(of_pair(part, pair), "ap_gap", concept=row["concept"])
+    more = [published] if published else []
+    yield finding(row, "prevalence", headline, sentence, verdict=FACT, effect=abs(row["moved"]), more=more)
 
 
-def _words(part: pl.DataFrame) -> Iterator[Finding]:
-    for pair in queries.pairs(part):
-        row = queries.decided(queries.of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
-        if row is None or row["n"] < FEWEST_CONCEPTS:
-            continue
-        way = "agree with" if row["value"] > (row["expected"] or 0.5) else "point against"
-        headline = f"Gaps {way} word vectors" if row["verdict"] == DIFFERENCE else NO_AGREEMENT
-        bounds = f"{percent_range(row['low'], row['high'])}; " if has_interval(row) else ""
-        usual = f"shuffled labels give {percent(row['expected'])}, " if row["expected"] is not None else ""
-        sentence = (
-            f"{percent(row['value'])} of {row['n']} concepts are recognised better in images of the group whose words "
-            f"are nearer to theirs ({bounds}{usual}p {row_p_value(row)})."
+def _calibration(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
+    """Whether a confidence means the same for both groups."""
+    table = calibration_gaps(part, pair)
+    off = table.filter("found")
+    if not table.height:
+        return
+    row, *more = off.to_dicts() or table.head(1).to_dicts()
+    headline, sentence = f"No gap in calibration was found between images of {pair.groups}", ""
+    if off.height:
+        of = f"{off.height} of {number(table.height, 'concept')}"
+        headline = f"For {of}, confidence is worse calibrated for one group"
+        sentence = _least_calibrated(part, row, pair)
+    elif most := largest_missed(table.to_dicts()):
+        width = f"{SQUARE_POINTS * most[0]:.0f} square points"
+        sentence = f"The squared errors could still differ by up to {width}, at “{most[1]}”. "
+    verdict = verdict_of_rows(table.to_dicts())
+    yield finding(row, "calibration", headline, sentence + _tested(table), verdict=verdict, more=more)
+
+
+def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
+    errors = [one_row(part, "miscalibration", group=name, concept=row["concept"]) for name in pair.names]
+    worse = 0 if row["value"] > 0 else 1
+    first, second = errors[worse], errors[1 - worse]
+    off = f"worse in {pair.images[worse]}"
+    if first and second:  # the rest of several groups has no row of its own
+        off = (
+            f"off by {points(root(first['value']))} points in {pair.images[worse]} and by "
+            f"{points(root(second['value']))} in {pair.images[1 - worse]}, after removing what chance adds"
         )
-        yield finding(row, "words", headline, sentence, verdict=row["verdict"], effect=abs(row["value"] - 0.5))
+    wide = row if row["value"] >= 0 else turned(row)
+    value, *bounds = (SQUARE_POINTS * wide[name] for name in ("value", "low", "high") if wide[name] is not None)
+    across = f", {bounds[0]:.0f} to {bounds[1]:.0f}".replace("-", MINUS) if bounds else ""
+    gap = f"gap of the squares {value:.0f} square points{across}"
+    return f"Widest gap: “{row['concept']}”, {off} ({gap}; p {row_p_value(row)}). "
+
+
+def _not_calibrated(part: pl.DataFrame) -> Iterator[Finding]:
+    """Why calibration was not measured."""
+    for row in (
+        metric_rows(part, "ece", absent=True)
+        .filter(pl.col("value").is_null() & pl.col("concept").is_null())
+        .head(1)
+        .to_dicts()
+    ):
+        sentence = f"The model's scores only rank images: {row['note']}."
+        yield finding(row, "calibration", "Calibration was not measured", sentence, verdict=NOT_MEASURED)
+
+
+def _words(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
+    row = decided(of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
+    if row is None or row["n"] < FEWEST_CONCEPTS:
+        return
+    way = "agree with" if row["value"] > (row["expected"] or 0.5) else "point against"
+    headline = "No agreement of gaps with word vectors was found"
+    if row["verdict"] == DIFFERENCE:
+        headline = f"Gaps {way} word vectors"
+    bounds = f"{percent_range(row['low'], row['high'])}; " if has_interval(row) else ""
+    usual = f"shuffled labels give {percent(row['expected'])}, " if row["expected"] is not None else ""
+    sentence = (
+        f"{percent(row['value'])} of {row['n']} concepts are recognised better in images of the group whose words "
+        f"are nearer to theirs ({bounds}{usual}p {row_p_value(row)})."
+    )
+    yield finding(row, "words", headline, sentence, verdict=row["verdict"], effect=abs(row["value"] - 0.5))
 
 
 def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
-    """Agreement with other data sets, and with other models: told, not claimed, because neither has a test."""
+    """Agreement with other data sets, and with other models: reported, not claimed, because neither has a test."""
     counts = metric_rows(part, "agreement_count")
     for (elsewhere,), table in counts.group_by(["subset"], maintain_order=True):
         first, *more = table.to_dicts()
-        number = {row["group"]: int(row["value"]) for row in (first, *more)}
-        green, red, yellow = (number.get(colour, 0) for colour in ("green", "red", "yellow"))
-        of = f"{green} of {phrases.concepts(first['n'])}"
+        of_colour = {row["group"]: int(row["value"]) for row in (first, *more)}
+        green, red, yellow = (of_colour.get(colour, 0) for colour in ("green", "red", "yellow"))
         have = "has" if green == 1 else "have"
+        of = f"{green} of {number(first['n'], 'concept')}"
         headline = f"{of} {have} a wide gap in the same direction here and on {elsewhere}"
         sentence = f"In opposite directions: {red}. No wide gap on at least one of the data sets: {yellow}."
         if green + red:
@@ -208,50 +376,3 @@ def _agreement(part: pl.DataFrame) -> Iterator[Finding]:
             "groups: two models that find the same images hard agree more often without one."
         )
         yield finding(row, "agreement", headline, sentence, verdict=FACT)
-
-
-def _calibration(part: pl.DataFrame) -> Iterator[Finding]:
-    """Whether a confidence means the same for all groups, or why that was not measured."""
-    errors = metric_rows(part, "ece", absent=True)
-    absent = errors.filter(pl.col("value").is_null() & pl.col("concept").is_null())
-    if absent.height:
-        row = absent.row(0, named=True)
-        sentence = f"The model's scores only rank images: {row['note']}."
-        yield finding(row, "calibration", "Calibration was not measured", sentence, verdict=NOT_MEASURED)
-    for pair in queries.pairs(part):
-        table = queries.calibration_gaps(part, pair)
-        if not table.height:
-            continue
-        off, groups = table.filter("found"), " and ".join(phrases.quoted(pair))
-        row, *more = off.to_dicts() or table.head(1).to_dicts()
-        headline = (
-            f"For {off.height} of {phrases.concepts(table.height)}, confidence is worse calibrated for one group"
-            if off.height
-            else f"No gap in calibration was found between images of {groups}"
-        )
-        most = None if off.height else phrases.largest_missed(table.to_dicts())
-        missed = (
-            f"The squared errors could still differ by up to {phrases.SQUARE_POINTS * most[0]:.0f} square points, at "
-            f"“{most[1]['concept']}”. "
-            if most
-            else ""
-        )
-        sentence = f"{_least_calibrated(part, row, pair) if off.height else missed}{_tested(table)}"
-        yield finding(row, "calibration", headline, sentence, verdict=verdict_of_rows(table.to_dicts()), more=more)
-
-
-def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
-    errors = [one_row(part, "miscalibration", group=name, concept=row["concept"]) for name in pair.names]
-    images, worse = phrases.images_of(pair), 0 if row["value"] > 0 else 1
-    first, second = errors[worse], errors[1 - worse]
-    if first is None or second is None:  # the rest of several groups has no row of its own
-        off = f"worse in {images[worse]}"
-    else:
-        off = (
-            f"off by {points(phrases.root(first['value']))} points in {images[worse]} and by "
-            f"{points(phrases.root(second['value']))} in {images[1 - worse]}, after removing what chance adds"
-        )
-    return f"Widest gap: “{row['concept']}”, {off} ({phrases.squared_gap(row)}; p {row_p_value(row)}). "
-
-
-FINDERS = (_gaps, _together, _mean, _prevalence, _calibration, _words, _agreement)

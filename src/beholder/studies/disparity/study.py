@@ -14,9 +14,8 @@ from beholder.core.results import SCHEMA, Row, read_results
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.prompts.prompt_set import read_templates
-from beholder.scores.task import Task
-from beholder.studies.disparity.agreement import agreement
-from beholder.studies.disparity.alignment import word_rows
+from beholder.scores.score_matrix import Task
+from beholder.studies.disparity.agreement import agreement, word_rows
 from beholder.studies.disparity.causes import cause_rows
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import find_gaps, gap_rows
@@ -105,7 +104,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         ),
         tells=Tells(chapter="beholder.studies.disparity.chapter:CHAPTER", limitations=LIMITATIONS),
         plans=Plans(
-            plan="beholder.studies.disparity.planning:plan",
+            plan="beholder.studies.disparity.trials:plan",
             trials="beholder.studies.disparity.trials:TRIALS",
             printed="beholder.studies.disparity.printed:PRINTED",
         ),

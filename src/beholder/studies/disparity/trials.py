@@ -7,16 +7,23 @@ A model whose scores for some women lie farther apart recognises them worse: no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from beholder.comparison.family import FEWEST, Part, critical_value, part_from_null
+from beholder.comparison.power import noise_of, people_needed
+from beholder.core.errors import UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import SCHEMA, Dataset
+from beholder.metrics.average_precision import measured, resampled, shuffled
 from beholder.studies.disparity.confidence import calibration_rows
-from beholder.studies.disparity.gaps import find_gaps, gap_rows
-from beholder.studies.disparity.scores import Confidence, concept_scores
+from beholder.studies.disparity.gaps import AP, find_gaps, gap_rows, widened
+from beholder.studies.disparity.scores import GENDER, Cells, ConceptScores, Confidence, concept_scores
+from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trials, World
 
@@ -48,3 +55,108 @@ TRIALS = Trials(
     true={world: ("disparity.",) for world in (GENDER_ONLY, UNFAIR)},
     found=("disparity.ap_gap_matched", "disparity.miscalibration_gap"),
 )
+
+
+QUALITY, SEED = 2.5, 8
+"""How well images that show a concept are told apart from others, in standard deviations; seed."""
+MOST = 2 * QUALITY
+"""The largest loss: images that show the concept are then ranked last."""
+WORLDS, FEWEST_WORLDS, SHUFFLES, REPEATS, STEPS = 200, 60, 199, 3, 7
+CELLS = 1 << 23
+"""Images × worlds × shuffles of one step, at most: large data sets have fewer worlds."""
+
+
+class Detectable(NamedTuple):
+    """The smallest loss that is found with the wanted power, and the gap that it makes; NaN where none is."""
+
+    loss: float
+    gap: float
+
+
+def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+    """The gap of average precision that is found for a rare, a middling and a frequent concept."""
+    if dataset.objects is None or GENDER not in dataset.table.columns:
+        raise UsageError(
+            f"{dataset.name} does not say what its images show and who is in them: disparity cannot be planned."
+        )
+    images = dataset.table.drop_nulls(GENDER)
+    if images[GENDER].n_unique() < 2:
+        return
+    blank = np.zeros((images.height, len(dataset.concepts)))
+    data = concept_scores(images, GENDER, list(dataset.concepts), blank, blank.astype(bool), dataset)
+    objects = data.objects()
+    data.present[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
+    fewest = data.fewest.min(axis=0)
+    tested = np.flatnonzero(fewest >= FEWEST)
+    tested = tested[np.argsort(fewest[tested], kind="stable")]
+    for place in sorted({0, len(tested) // 2, len(tested) - 1} if len(tested) else set()):
+        found = detectable(data, tested, place, options.power)
+        sizes = data.showing[: len(data.groups.names), tested[place]].tolist()
+        shown = ", ".join(f"{n} of {group}" for n, group in zip(sizes, data.groups.names, strict=True))
+        note = f"{shown}: at matched prevalence; tested together with {len(tested)} concepts; assumes scores that tell "
+        note += f"images apart by {QUALITY:g} standard deviations"
+        if np.isnan(found.gap):
+            note += f"; no gap is found in {100 * options.power:g} of 100 such data sets"
+        row = Row("plan.detectable", found.gap, images.height, AP, subset="disparity.ap_gap_matched", note=note)
+        needed = row.n * people_needed(found.gap, options.effect) if options.effect else None
+        yield from plan_rows(row._replace(concept=data.concepts[tested[place]]), needed, options)
+
+
+def detectable(data: ConceptScores, tested: npt.NDArray[np.intp], place: int, power: float) -> Detectable:
+    """For one of the tested concepts, the loss in the second group of the smallest pair."""
+    rng = np.random.default_rng(SEED)
+    bar, scale = _bar(data, tested, place, rng)
+    share_found = _worlds(data, int(tested[place]), rng)
+    low, high = 0.0, MOST
+    share, gap = share_found(high, bar * scale)
+    if share < power:
+        return Detectable(np.nan, np.nan)
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        share, width = share_found(middle, bar * scale)
+        low, high, gap = (low, middle, width) if share >= power else (middle, high, gap)
+    return Detectable(high, gap)
+
+
+def _bar(
+    data: ConceptScores, tested: npt.NDArray[np.intp], place: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """What a deviate must exceed among all tested concepts, and the scale of this one: means over a few worlds."""
+    present, draw = data.present[:, tested], noise_of(data.people)
+    bars, scales = [], []
+    for _ in range(REPEATS):
+        part = _part(data, draw(len(tested), rng) + QUALITY * present, present, rng, 2 * SHUFFLES + 1)
+        bars.append(critical_value(np.sort(part.largest)))
+        scales.append(part.scale.reshape(len(data.pairs), -1)[:, place].max())
+    return float(np.mean(bars)), float(np.mean(scales))
+
+
+def _worlds(
+    data: ConceptScores, column: int, rng: np.random.Generator
+) -> Callable[[float, float], tuple[float, float]]:
+    """A function of the loss and the bar: how often the gap is found, and how wide it is; every world is a column."""
+    worlds = int(np.clip(CELLS // (len(data.codes) * SHUFFLES), FEWEST_WORLDS, WORLDS))
+    present = np.repeat(data.present[:, [column]], worlds, axis=1)
+    scores = noise_of(data.people)(worlds, rng) + QUALITY * present
+    index = int(data.fewest[:, column].argmin())
+    worse = data.sets[data.pairs[index].second][:, None] & present
+
+    def share_found(loss: float, bar: float) -> tuple[float, float]:
+        part = _part(data, scores - loss * worse, present, np.random.default_rng(SEED), SHUFFLES)
+        deviate, value = (each.reshape(len(data.pairs), -1)[index] for each in (part.deviate, part.value))
+        return float((deviate > bar).mean()), float(value.mean())
+
+    return share_found
+
+
+def _part(
+    data: ConceptScores, scores: Cells, present: npt.NDArray[np.bool_], rng: np.random.Generator, shuffles: int
+) -> Part:
+    """Matched gaps of all pairs and columns with their null, as the audit has them."""
+    precision = measured(scores, present, data.sets).matched
+    gaps = np.concatenate([precision[pair.first] - precision[pair.second] for pair in data.pairs])
+    null = shuffled(scores, present, data.codes, rng, shuffles, people=data.people.codes, cells=data.cells)
+    resampler = data.resampler(MeasureOptions(draws=SHUFFLES // 2))
+    draws = resampled(scores, present, data.sets, resampler).matched
+    drawn = np.concatenate([draws[pair.first] - draws[pair.second] for pair in data.pairs])
+    return part_from_null(gaps, widened(null.reshape(-1, shuffles), drawn).T, people=FEWEST)
