@@ -14,19 +14,18 @@ from beholder.comparison import people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row
-from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.perception import curves, design, prompts
 from beholder.studies.perception.bias import bias_rows
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
 from beholder.studies.perception.scores import GROUPED, Judged, groupings, read_judged
-from beholder.studies.planning import Planned, PlanOptions, detectable_rows
-from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
+from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 
 TASK = "perception"
