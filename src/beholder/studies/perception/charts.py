@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter.chart_style import QUIET, SERIES
-from beholder.chapter.charts import Axis, Figure, Rows, chart, each_model, heatmap, order, sentence, series
+from beholder.chapter.charts import Axis, Figure, Rows, chart, each_model, heatmap, order, series
 from beholder.chapter.numbers import Result, listed
 from beholder.chapter.numbers import number as counted
 from beholder.chapter.queries import by_model, metric_rows
@@ -94,7 +94,7 @@ def _effects(results: pl.DataFrame) -> Iterator[Figure]:
         tips = [alt.Tooltip("contrast:N"), alt.Tooltip("dimension:N"), *numbers()]
         tips.append(alt.Tooltip("p_value:Q", title="corrected p", format=".2g"))
         drawing = heatmap(rows, across="dimension", down="contrast", unit=unit, text="+.2f", tips=tips)
-        yield Figure("effects", title, caption, drawing, "effects", wide=True, answers="effect")
+        yield Figure("effects", title, caption, drawing, "effects", wide=True, answers=("effect",))
 
 
 def _induced(results: pl.DataFrame) -> Iterator[Figure]:
@@ -176,7 +176,7 @@ def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
             f"once where {kind}s are independent of each other; 1: the same order, 0: none."
         )
         drawing = group_dots([_dot(row, f"{kind}s") for row in rows], "correlation with people's ratings")
-        yield Figure("ratings", "compared with people's ratings", caption, drawing, "ratings", answers="ratings")
+        yield Figure("ratings", "compared with people's ratings", caption, drawing, "ratings", answers=("ratings",))
 
 
 def _departures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -211,7 +211,7 @@ def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _curves(models: list[tuple[str, pl.DataFrame]], over: str, unit: str, *, several: bool) -> Iterator[Figure]:
     """The curves of models whose scores have one unit."""
-    points, fitted, titles = list[Result](), list[Result](), list[str]()
+    points, fitted, crossed = list[Result](), list[Result](), ""
     for model, results in models:
         whose, grouping = f", {model}" if several else "", phrases.finest(results)
         own, fits = (
@@ -225,12 +225,6 @@ def _curves(models: list[tuple[str, pl.DataFrame]], over: str, unit: str, *, sev
             continue
         points, fitted = [*points, *own], [*fitted, *fits]
         crossed = CROSSING.join((over, grouping))
-        both = [phrases.decided(results, f"{name}_departure", subset=crossed) for name in ("slope", "curvature")]
-        count, clear = (sum(len(each[which]) for each in both) for which in (0, 1))
-        title = (
-            how_many(clear, count, "departure", "from the other groups") if count else "the judgements of each group"
-        )
-        titles.append(f"{model}: {title}" if several else title)
     if not points:
         return
     dimensions = order(points, "dimension")
@@ -240,8 +234,8 @@ def _curves(models: list[tuple[str, pl.DataFrame]], over: str, unit: str, *, sev
     caption = f"Mean Δ at each level, {unit}, on one scale; curves of second degree, 95 % bands, cut at the edges."
     tips = ["level:Q", *CURVE_TIPS]
     drawing = panelled(panels, fitted, points, "level", "value", titles=(over, unit), tips=tips)
-    title = sentence("", f"over {over}, {'; '.join(titles)}")
-    yield Figure(f"curves-{over}", title, caption, drawing, "curves", wide=True)
+    title, answers = f"The judgements of each group over {over}", ("stand_out", crossed)
+    yield Figure(f"curves-{over}", title, caption, drawing, "curves", wide=True, answers=answers)
 
 
 CURVE_TIPS = ("value:Q", "low:Q", "high:Q", "n:Q")
@@ -362,9 +356,6 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
     if not rows:
         return
     title = "scores of each group with the neutral prompt, and before and after subtracting it"
-    for row in metric_rows(results, "narrowing").filter(pl.col("landmark").is_not_null(), concept="groups").to_dicts():
-        shuffled = f"those of shuffled groups {decimal(row['landmark'])} times"
-        title = f"after Δ the groups' means are {phrases.number(row)} times as far apart, {shuffled}"
     unit = phrases.printed_unit(results)
     caption = (
         f"Smoothed density over the images of each group, {unit}; each panel has scales of its own. Before Δ: mean of "
@@ -373,7 +364,7 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
     strokes = {"symbolType": "stroke", "symbolStrokeWidth": 3}
     panels = _apart(rows, "score", (0, 1))
     drawing = panelled(panels, rows, [], "score", "value", titles=(unit, None), tips=["score:Q"], **strokes)
-    yield Figure("densities", title, caption, drawing, "neutral", wide=True)
+    yield Figure("densities", title, caption, drawing, "neutral", wide=True, answers=("neutral",))
 
 
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
