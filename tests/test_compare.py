@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
 from beholder._compare import _judged, _paired, _parts, compare_models, scored_models
+from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder.comparison import DIFFERENCE
 from beholder.core.errors import MissingData, UsageError
@@ -61,7 +62,7 @@ class Shifted:
 
 @pytest.fixture
 def options(tmp_path: Path) -> AuditOptions:
-    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, measure=MeasureOptions(draws=200))
+    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, draws=200)
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ WORDS = custom_study(
 @pytest.fixture
 def small(options: AuditOptions, people: Callable[..., Path]) -> dict[str, Any]:
     """Few small pictures, with own prompts."""
-    return {"dataset": f"folder:{people(24)}", "limit": None, "measure": MeasureOptions(draws=100)}
+    return {"dataset": f"folder:{people(24)}", "limit": None, "draws": 100}
 
 
 @pytest.mark.slow
@@ -235,7 +236,7 @@ def _in_a_world(world: str, design: Design, seed: int, person: str | None = None
         for name, values in cells.items()
     }
     sheet = Sheet(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
-    options = AuditOptions(measure=MeasureOptions(seed=seed, person=person))
+    options = AuditOptions(seed=seed, person=person)
     return _judged([_paired(sheet, matrices, options, Run(), 20)["b"]])
 
 

@@ -61,7 +61,7 @@ def compare(worlds: int) -> None:
                 for which, each in (("first", one), ("second", other))
             }
             sheet = Sheet(study, Dataset("made", "1", "none", one.table))
-            paired = _paired(sheet, models, AuditOptions(measure=MeasureOptions(seed=seed)), Run(), PARTS)
+            paired = _paired(sheet, models, AuditOptions(seed=seed), Run(), PARTS)
             called[name] += DIFFERENCE in set(_judged(list(paired.values()))["verdict"])
         print(f"compare: {world}:", ", ".join(f"{name} {100 * count / worlds:.1f} %" for name, count in called.items()))
 

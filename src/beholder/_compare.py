@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder._audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder._audit import confirm_upload, filled, from_store, measure, run_digest
+from beholder._options import AuditOptions
 from beholder._run import Run, load_run
 from beholder._run_folder import folder_name, run_folder
 from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.results import KEY
-from beholder.datasets import DATASETS, data_root
+from beholder.datasets import DATASETS
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
@@ -127,15 +128,8 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
     for name in run.record.studies:
         STUDIES[name].refuse_by_name()
     here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
-    measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta", "person") if name in settings}
-    bins = {name: tuple(edges) for name, edges in settings.get("bins", {}).items()}
-    options = AuditOptions(
-        data_root(),
-        None if more else here,
-        limit=settings.get("limit"),
-        bins=bins,
-        measure=MeasureOptions(**measured, within=tuple(settings.get("within", ()))),
-    )
+    recorded = {name: settings[name] for name in AuditOptions().recorded() if name in settings}
+    options = AuditOptions.of(**recorded, dataset=None if more else here)
     return [STUDIES[name] for name in run.record.studies], options
 
 
@@ -151,7 +145,7 @@ def compare_models(
         raise UsageError(f"Name two models or more, each once; these were named: {', '.join(names) or 'none'}.")
     run = Run()
     run.record.command = list(options.command)
-    asked_for = {"seed": options.measure.seed, "person": options.measure.person, "limit": options.limit}
+    asked_for = {"seed": options.seed, "person": options.person, "limit": options.limit}
     run.record.settings = {**asked_for, "parts": parts}
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
@@ -218,12 +212,12 @@ def _paired(
     wholes = {name: measure(sheet, each, few, model=name) for name, each in models.items()}
     cheap = replace(few, draws=2, permutations=2, shuffles=2, values_only=True)
     turns: list[dict[str, Numbers]] = []
-    with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
+    with options.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in sorted(set(part.values())):
             kept = {name: [_without(matrix, part, number) for matrix in each] for name, each in models.items()}
             turns.append({name: _numbers_of_rows(study, each, cheap) for name, each in kept.items()})
             advance(1)
-    rng = options.measure.rng()
+    rng = options.rng()
     return {
         name: _differences(study, wholes[first], whole, [(turn[first], turn[name]) for turn in turns], rng)
         for name, whole in wholes.items()

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder._audit import AuditOptions, add_across, from_store, measure
+from beholder._audit import add_across, from_store, measure
+from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder.core.errors import MissingData
 from beholder.core.results import KEY

@@ -78,6 +78,6 @@ def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Cal
 
 @pytest.mark.parametrize("options", [MeasureOptions(person="who"), MeasureOptions(within=("who",))])
 def test_an_unknown_column_is_told_before_anything_is_scored(options: MeasureOptions, people: Callable[..., Path]):
-    choice = DataChoice(dataset=f"folder:{people(4)}", measure=options)
+    choice = DataChoice(dataset=f"folder:{people(4)}", **vars(options))
     with pytest.raises(UnknownName, match="gender"):
         open_sheet(OWN, choice, Record())

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from beholder.comparison import people_of
 from beholder.core.errors import UsageError
+from beholder.core.options import option, values_of
 from beholder.core.record import Record
 from beholder.core.tables import column_in
-from beholder.datasets import DATASETS, open_dataset
-from beholder.datasets.bins import Edges, with_bins
-from beholder.datasets.dataset import Dataset
+from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.selection import Edges, parse_bins
+from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import group_counts
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study
@@ -74,20 +76,47 @@ def _defaults(*, data: Path | None, dataset: str | None, embedded: bool) -> list
 # Sheets
 
 
+def _given_bins(given: Mapping[str, Sequence[float]] | Sequence[str] | None) -> dict[str, Edges]:
+    if isinstance(given, Mapping):
+        return {name: tuple(edges) for name, edges in given.items()}
+    return parse_bins(values_of(given))
+
+
 @dataclass(frozen=True)
-class DataChoice:
+class DataChoice(MeasureOptions):
     """Where the data is, and which of it is asked for."""
 
-    data: Path | None = None
-    """The folder that holds the data sets; without it, the embedded world."""
-    dataset: str | None = None
-    """One data set by name, in place of the study's own."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """How the data set is read, where there is a choice."""
-    limit: int | None = None
-    bins: Mapping[str, Edges] = field(default_factory=dict)
-    """Columns of numbers of which groups are made, with the edges of these groups."""
-    measure: MeasureOptions = field(default_factory=MeasureOptions)
+    data: Path | None = option(
+        None,
+        "Folder of the data sets. Default: the embedded world.",
+        kind=Path,
+        envvar="BEHOLDER_DATA",
+        parse=lambda given: data_root(Path(given) if given else None),
+    )
+    dataset: str | None = option(
+        None, "Use another data set: a name, or folder:PATH, hf:NAME or wds:URI for your own images."
+    )
+    settings: Mapping[str, str] = option(
+        dict,
+        "Change how the data set is read, NAME=VALUE (repeatable). `beholder data settings NAME` lists the settings.",
+        flags=("--set",),
+        parse=lambda given: given if isinstance(given, Mapping) else parse_settings(values_of(given)),
+    )
+    bins: Mapping[str, Edges] = option(
+        dict,
+        "Make groups of a column of numbers, NAME=EDGE,EDGE,… (repeatable): age=0,18,30,50,70. Own prompts put other "
+        "numbers of more than 12 values into five bins of equal counts.",
+        parse=_given_bins,
+        recorded=True,
+    )
+    limit: int | None = option(
+        None,
+        "Use at most this many images per branch, race or gender (whichever the study compares), spread evenly over "
+        "the groups.",
+        kind=int,
+        min=1,
+        recorded=True,
+    )
 
 
 class Sheet(NamedTuple):
@@ -111,11 +140,11 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
     source = choice.dataset or default_dataset(study, choice.data)
     whole = open_dataset(source, choice.data, choice.settings)
     whole = whole.present() if scored else whole
-    within, dataset, chosen = choice.measure.within, whole, {}
+    within, dataset, chosen = choice.within, whole, {}
     for name in within:
         whole.attribute(name)  # raises where there is none
     if choice.limit is not None:
-        selection = study.select(whole, choice.limit, choice.measure.person, within)
+        selection = study.select(whole, choice.limit, choice.person, within)
         dataset, chosen = whole.selected(selection), {"selection": selection.as_dict()}
     dataset = with_bins(dataset, choice.bins)
     if study.name not in record.studies:
@@ -131,7 +160,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
             "images": len(dataset),
             "of": len(whole),
             "groups": group_counts(dataset),
-            "persons": _people(study, dataset, choice.measure),
+            "persons": _people(study, dataset, choice),
             **chosen,
             "notes": list(dataset.notes),
         }

@@ -13,7 +13,7 @@ from beholder.core.results import Row, results_table
 from beholder.studies.apa.printed import EIGHT, PRINTED
 from beholder.studies.public_figures.charts import scale_figures
 from beholder.studies.public_figures.findings import public_figure_findings
-from beholder.studies.public_figures.scale import fitted, scale_points, scale_rows
+from beholder.studies.public_figures.published import fitted, scale_points, scale_rows
 from beholder.studies.public_figures.tables import scale_tables
 
 BRANCHES = {"actors": 100, "athletes": 109, "house": 436, "senate": 100, "mayors": 100}

@@ -9,7 +9,7 @@ from beholder.comparison.power import Scores
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.studies.perception.scores import GROUPED, groupings
-from beholder.studies.planning import Planned, PlanOptions, detectable_rows
+from beholder.studies.rows import Planned, PlanOptions, detectable_rows
 
 DIMENSIONS = 8
 SOURCE = "in standard deviations of Δ between people"

@@ -12,12 +12,11 @@ import polars as pl
 
 from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row
-from beholder.datasets.adult_faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.perception import prompts
 from beholder.studies.perception.bias import bias_rows
 from beholder.studies.perception.curves import (

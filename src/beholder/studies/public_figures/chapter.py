@@ -5,7 +5,7 @@ from __future__ import annotations
 from beholder.chapter.chapter import Chapter, Question
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import public_figure_findings
-from beholder.studies.public_figures.published_rank import published_rank
+from beholder.studies.public_figures.published import published_rank
 from beholder.studies.public_figures.tables import public_figure_tables
 
 TOPICS = {

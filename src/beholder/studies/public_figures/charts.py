@@ -28,20 +28,10 @@ from beholder.chapter.charts import (
 )
 from beholder.chapter.numbers import Result, listed, percent, plural, span
 from beholder.chapter.queries import by_model, deciding_rows, metric_rows
-from beholder.studies.public_figures.findings import slope
-from beholder.studies.public_figures.gender_findings import slight, told_apart
-from beholder.studies.public_figures.levels import GROUPS, LEVELS
-from beholder.studies.public_figures.phrases import (
-    claimed_ratios,
-    correct_occupation,
-    either_word,
-    found,
-    found_ratios,
-    reference,
-)
-from beholder.studies.public_figures.phrases import found as found_difference
-from beholder.studies.public_figures.published_rank import comparable_results
-from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE, Point, scale_points
+from beholder.studies.public_figures.findings import claimed_ratios, found, reference, slight, slope, told_apart
+from beholder.studies.public_figures.findings import found as found_difference
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.published import BY_PAIRS, BY_SIZE, Point, comparable_results, scale_points
 from beholder.studies.public_figures.tables import IDENTITY
 
 
@@ -336,7 +326,7 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
 def blocks(results: pl.DataFrame) -> Iterator[Block]:
     """Every model and pool with what was measured for both women and men."""
     for model, part in by_model(results):
-        different = {row["subset"] for row in found_ratios(part)}
+        different = {row["subset"] for row in claimed_ratios(part) if found_difference(row)}
         gaps = {
             (row["subset"], row["concept"]): row for row in rows_of(part, "occupation_gap") if found_difference(row)
         }

@@ -33,16 +33,9 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import deciding_rows, metric_rows
-from beholder.studies.public_figures.findings import NO_SAMPLE, axis, size, what
-from beholder.studies.public_figures.levels import GROUPS, LEVELS
-from beholder.studies.public_figures.phrases import (
-    PUBLISHED_ON,
-    correct_occupation,
-    either_word,
-    found,
-    within_branches,
-)
-from beholder.studies.public_figures.scale import BY_PAIRS, BY_SIZE
+from beholder.studies.public_figures.findings import NO_SAMPLE, axis, found, size, what, within_branches
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.published import BY_PAIRS, BY_SIZE, PUBLISHED_ON
 
 
 def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
