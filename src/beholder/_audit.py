@@ -27,7 +27,7 @@ from beholder.core.errors import UsageError
 from beholder.core.files import Place
 from beholder.core.progress import followed_by
 from beholder.core.results import results_table
-from beholder.datasets.perturbed import CHANGES
+from beholder.datasets.images import CHANGES
 from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
 from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
 from beholder.models.spec import ModelSpec, device_names
@@ -35,9 +35,8 @@ from beholder.report.page import write_page
 from beholder.scores.fill import fill
 from beholder.scores.ray_scorer import on_ray
 from beholder.scores.recorded import Places, stored_scores
-from beholder.scores.score_matrix import ScoreMatrix, looks_for_things
+from beholder.scores.score_matrix import ScoreMatrix, Task, is_detector
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies import STUDIES
 from beholder.studies.sheets import Sheet, chosen_studies, open_sheets
 from beholder.studies.study import MeasureOptions, Study
@@ -234,7 +233,7 @@ def from_store(specs: Iterable[ModelSpec], sheet: Sheet, options: AuditOptions) 
 
 def _asked(scorer: Scorer, sheet: Sheet, *, compat: bool) -> tuple[Scorer, list[Task]]:
     """The model, instructed as the study says, and all that it is asked."""
-    study, answers, looks = sheet.study, isinstance(scorer, Answerer), looks_for_things(scorer.channels)
+    study, answers, looks = sheet.study, isinstance(scorer, Answerer), is_detector(scorer.channels)
     tasks = study.tasks_for(sheet.dataset, answers=answers, looks=looks, compat=compat)
     if isinstance(scorer, Answerer):
         released = study.asks.compat_instruction if compat else None

@@ -36,10 +36,9 @@ from beholder.core.results import results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load as load_coco
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.fairface import load as load_fairface
-from beholder.datasets.gras import load as load_gras
-from beholder.datasets.group_words import read_group_words
+from beholder.datasets.faces import load_fairface, load_gras
 from beholder.datasets.images import open_image
+from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
@@ -54,7 +53,7 @@ from beholder.report.prompts_asked import prompts_asked
 from beholder.report.report import build_report
 from beholder.report.sensitivity import sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
 from beholder.studies.exposure.captions import CaptionFile

@@ -13,8 +13,8 @@ from beholder.core.options import option, values_of
 from beholder.core.record import Record
 from beholder.core.tables import column_in
 from beholder.datasets import DATASETS, data_root, open_dataset
-from beholder.datasets.bins import Edges, parse_bins, with_bins
-from beholder.datasets.dataset import Dataset
+from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.selection import Edges, parse_bins
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import group_counts
 from beholder.studies import STUDIES

@@ -18,9 +18,8 @@ from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import ABSENT, MINUS, Result, count, percent, ratio
 from beholder.comparison import FACT
 from beholder.core.results import PLAIN
-from beholder.glasshouse.people import PEOPLE_PER_BRANCH
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row
-from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS, PEOPLE_PER_BRANCH
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.findings import public_figure_findings
 
