@@ -47,10 +47,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     processor = transformers.CLIPImageProcessorPil(size={"shortest_edge": side}, crop_size=square)
     checkpoint = Checkpoint(model, processor, tokenizer, [])
     spec = ModelSpec(name, "evaclip", *(origin or files.origin), precision, settings_of(checkpoint))
-    scorer = EvaClipScorer(checkpoint, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return EvaClipScorer(checkpoint, spec, device=device, batch_size=options.batch_size).proved(folder)
 
 
 class EvaClipScorer(TransformersContrastive):

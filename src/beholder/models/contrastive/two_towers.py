@@ -130,7 +130,7 @@ class TransformersContrastive(TorchContrastive):
             spec = opened.spec(name, "transformers", settings_of(checkpoint))
             kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
-            scorer.verify()
+        scorer.proved(folder)
         if options.decode == "gpu":
             scorer.decode_on_gpu()
         return scorer
@@ -302,9 +302,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     spec = opened.spec(name, "transformers", settings_of(towers))
     scorer = FlavaContrastive(towers, spec, device=opened.device, batch_size=options.batch_size)
     scorer.whole = opened.checkpoint.model
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return scorer.proved(folder)
 
 
 class FlavaContrastive(TransformersContrastive):
