@@ -24,8 +24,8 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.generative.prompt_tree import prompt_tree
 from beholder.models.scorer import batches
-from beholder.models.served.answers import CHANNELS as SERVED_CHANNELS
-from beholder.models.served.scorer import data_url
+from beholder.models.served.protocol import CHANNELS as SERVED_CHANNELS
+from beholder.models.served.protocol import data_url
 from beholder.studies.study import Study
 
 if TYPE_CHECKING:

@@ -52,11 +52,9 @@ class Decoder(Protocol):
 class Cut:
     """What Pillow does: resize, then crop the middle; what lies outside the picture is black."""
 
-    size: int | tuple[int, int]
-    """The length of the shortest edge, or height and width."""
+    size: int | tuple[int, int]  # the length of the shortest edge, or height and width
     resample: Image.Resampling
-    crop: tuple[int, int] | None = None
-    """Height and width."""
+    crop: tuple[int, int] | None = None  # height and width
     corner: Literal["down", "nearest"] = "down"
     """How half a pixel at the crop's corner is rounded: transformers rounds down, torchvision to even."""
 
