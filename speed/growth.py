@@ -38,7 +38,7 @@ from beholder.studies.custom.study import custom_study
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
-from beholder.studies.sheets import Sheet
+from beholder.studies.inquiry import Sheet
 from beholder.studies.study import MeasureOptions, Study
 
 Work = Callable[[], object]
@@ -88,7 +88,7 @@ def words(count: int) -> PromptSet:
 def measured(study: Study, dataset: Dataset, options: MeasureOptions) -> Work:
     """A study's whole measure of random cosines."""
     rng, matrices = np.random.default_rng(0), []
-    for task in study.tasks_for(dataset, answers=False):
+    for task in study.tasks_of(answers=False)(dataset):
         cosines = rng.normal(0.2, 0.02, (len(task.dataset), len(task.prompts), 1)).astype(np.float32)
         tables, place = (task.dataset.table, task.prompts.table), (task.dataset, task.kind, task.part)
         matrices.append(ScoreMatrix(task.name, *tables, ("cosine",), cosines, {"logit_scale": 100.0}, *place))

@@ -30,9 +30,9 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import custom_study
 from beholder.studies.disparity.study import DISPARITY
 from beholder.studies.gras.study import gras_study
+from beholder.studies.inquiry import Sheet
 from beholder.studies.perception.prompts import Dimension
 from beholder.studies.perception.study import perception_study
-from beholder.studies.sheets import Sheet
 from beholder.studies.study import MeasureOptions, Study
 
 HOSTILE = (

@@ -210,7 +210,7 @@ def run_files() -> dict[str, bytes]:
     made.record.bad_images = [{"image": "x.jpg", "reason": "cut off"}]
     made.record.declared = {"mine": {"title": "Mine", "metrics": [{"name": "mine.share", "meaning": "x"}]}}
     made.add_prompts("custom", [Task("custom", people(), _prompt_set(), kind="association", part="x")])
-    made.add_perturbed(custom_results(), "crop")
+    made.add(custom_results(), "crop")
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-run-{os.getpid()}"
     made.save(folder)
     made.save_findings(folder)

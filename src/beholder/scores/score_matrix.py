@@ -80,7 +80,7 @@ def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Map
     return Quantity(np.asarray(cells), channel)
 
 
-def looks_for_things(channels: Sequence[str]) -> bool:
+def is_detector(channels: Sequence[str]) -> bool:
     """Whether a model with these channels detects or segments, rather than reading texts."""
     return "presence" in channels
 
