@@ -30,9 +30,8 @@ from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores.fill import fill
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
 from beholder.studies.exposure.captions import CaptionFile

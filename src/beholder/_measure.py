@@ -17,7 +17,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import BadScores
 from beholder.datasets import open_dataset
 from beholder.scores.imported import Imported, import_scores
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import Inquiry, datasets_here, open_inquiry
 from beholder.studies.study import Study

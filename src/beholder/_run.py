@@ -32,7 +32,7 @@ from beholder.report.notebook import Charts, report_html
 from beholder.report.report import Report, build_report
 from beholder.report.sensitivity import PERTURBED
 from beholder.scores.recorded import Places, recorded, scores_of
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 
 PROMPTS = {"study": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
 OTHER_KEYS = ("template", "against", "concept", "subset")

@@ -53,7 +53,7 @@ from beholder.report.prompts_asked import prompts_asked
 from beholder.report.report import build_report
 from beholder.report.sensitivity import sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
 from beholder.studies.exposure.captions import CaptionFile

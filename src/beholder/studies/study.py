@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder.comparison.people import people_of
+from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
@@ -33,8 +33,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection, select
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 
 
 @dataclass(frozen=True)
