@@ -19,9 +19,8 @@ from beholder.models.spec import ModelSpec
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
 from beholder.scores.recorded import stored_scores
-from beholder.scores.score_matrix import ScoreMatrix, is_detector
+from beholder.scores.score_matrix import ScoreMatrix, Task, is_detector
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Study
 

@@ -18,7 +18,7 @@ from beholder.datasets.images import CHANGES
 from beholder.datasets.selection import Edges, parse_bins
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import group_counts
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study, Tasks
 
