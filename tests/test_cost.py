@@ -67,7 +67,8 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     from torch.utils.flop_counter import FlopCounterMode
 
     from beholder.datasets.images import open_image
-    from beholder.models.generative.reuse import ASKED_BOTH_WAYS, language_model
+    from beholder.models.generative.sharing import ASKED_BOTH_WAYS
+    from beholder.models.generative.tree import language_model
     from beholder.models.generative.tree_attention import RUN as ENGINE_RUN
     from beholder.models.load import load_model
 

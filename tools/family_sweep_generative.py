@@ -22,9 +22,8 @@ from transformers.models.auto import image_processing_auto, modeling_auto, proce
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import Checkpoint
 from beholder.models.generative.loaded_model import refuse_unserved
-from beholder.models.generative.processor import build_processor
-from beholder.models.generative.reuse import Reuse
-from beholder.models.generative.texts import PromptForm
+from beholder.models.generative.model_types import Reuse
+from beholder.models.generative.processor import PromptForm, build_processor
 from beholder.models.load import load_model
 
 TASK = "image-text-to-text"

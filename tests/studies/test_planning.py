@@ -8,7 +8,7 @@ import polars as pl
 from beholder.comparison import People, groups_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row, results_table
-from beholder.studies.planning import Planned, PlanOptions, detectable_rows, of_run, plan_rows
+from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, plan_rows
 
 ROW = Row("plan.detectable", 0.1, 60, "probability", subset="s.gap", concept="gender", note="2 groups of 30")
 

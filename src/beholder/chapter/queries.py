@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.results import KEY, PLAIN
 
 FOUND = (pl.col("verdict") == DIFFERENCE).fill_null(False)

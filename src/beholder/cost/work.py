@@ -253,7 +253,7 @@ class Counter:
         """A study on a data set, as if that had so many images."""
         kind, pictures = self.subject.kind, pictures_of(dataset)
         factor = images / pictures.count if images and pictures.count else 1.0
-        tasks = study.tasks_for(dataset, answers=kind == "generative", looks=kind in ("detection", "segmentation"))
+        tasks = study.tasks_of(answers=kind == "generative", detects=kind in ("detection", "segmentation"))(dataset)
         ask = study.asks.instruction.ask if kind == "generative" else str
         asked = tuple(
             Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))

@@ -47,7 +47,7 @@ def first_sentence(text: str) -> str:
 
 PORTRAITS, SIDE = 8, 88
 MOST_GROUPS = 8
-"""Columns with more groups are left to the data card."""
+"""Columns with more groups are left to the data sheet."""
 
 
 class Shown(NamedTuple):

@@ -14,7 +14,7 @@ from rich.text import Text
 from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import number
-from beholder.comparison.verdicts import VERDICTS
+from beholder.comparison.family import VERDICTS
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced
 from beholder.report.report import Report, Section

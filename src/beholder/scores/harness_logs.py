@@ -29,10 +29,8 @@ from beholder.scores.score_matrix import UNITS
 
 PAIR = re.compile(r"(-?(?:inf|\d[\d.eE+-]*))[\"'\s]*,[\"'\s]*(?:true|false)", re.IGNORECASE)
 """A log-likelihood and whether the choice is the likeliest text; lmms-eval writes pairs as lists or as texts."""
-WORDS = (("Yes", "No"), ("True", "False"))
-"""The answers that are looked for where a log does not name them."""
-LARGEST_MEMBER = 256 << 20
-"""Bytes of one file in a log: an archive may claim any number of them."""
+WORDS = (("Yes", "No"), ("True", "False"))  # the answers that are looked for where a log does not name them
+LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim any number of them
 ZSTD = 93
 WHERE = "Put image_id and prompt_id"
 Sample = Mapping[str, Any]

@@ -1,18 +1,27 @@
-"""Rows that every study makes: a mean with its interval and its n."""
+"""Rows that every study makes: a mean with its interval and its n, whom a model refuses, and what a plan can find.
+
+A plan runs the engine that judges an audit on noise for the data's own people, groups and strata. Spreads come from an
+earlier run where one is named, else they are assumed, and every row says which.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from beholder.comparison import (
+    FEWEST,
     TOO_LITTLE,
     Groups,
     Part,
     People,
+    Strata,
     compare_groups,
     comparison_at,
     group_by,
@@ -20,10 +29,11 @@ from beholder.comparison import (
     people_of,
     strata_of,
 )
-from beholder.comparison.family import Judged, nothing_told
+from beholder.comparison.family import nothing_told
+from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
 from beholder.core.results import Row
 from beholder.metrics.association import half_precision_mean
-from beholder.metrics.intervals import FEWEST, Resampler, mean_interval
+from beholder.metrics.intervals import Resampler, mean_interval
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.study import MeasureOptions, Metric
 
@@ -62,63 +72,149 @@ def refusal_rows(
     """
     rng = options.rng()
     made = {
-        subset: _Refusals.of(matrix, attribute, options, rng, within)
+        subset: _refusals(matrix, attribute, options, rng, within)
         for subset, (matrix, attribute) in asked.items()
         if "refused" in matrix.channels and attribute in matrix.images.columns
     }
     for (subset, each), judged in zip(made.items(), judge([each.part for each in made.values()]), strict=True):
-        for row in each.rows(f"{prefix}.refusal_share", judged, options):
-            yield row._replace(subset=subset)
+        for group in each.groups.names:
+            mine = each.groups.mask(group)
+            resampler = Resampler(each.people.codes[mine], options.rng(), options.draws)
+            row = mean_row(f"{prefix}.refusal_share", each.ever[mine], resampler)
+            note = join((row.note, "images with a refused prompt"))
+            row = row._replace(subset=subset, group=group, verdict=TOO_LITTLE, note=note)
+            if group in each.compared:
+                found = comparison_at(judged, (each.compared.index(group), 0))
+                row = row._replace(p_value=found.p_value, p_at_most=found.at_most or None, verdict=found.verdict)
+            yield row
 
 
 class _Refusals(NamedTuple):
-    """Which images have a refusal, and how the groups of one attribute compare."""
+    """Which images have a refusal, and how the groups of one attribute compare; `compared` are large enough."""
 
     ever: npt.NDArray[np.float64]
     people: People
     groups: Groups
     compared: list[str]
-    """The groups that are large enough."""
     part: Part
 
-    @classmethod
-    def of(
-        cls,
-        matrix: ScoreMatrix,
-        attribute: str,
-        options: MeasureOptions,
-        rng: np.random.Generator,
-        within: Sequence[str],
-    ) -> _Refusals:
-        ever = np.asarray(matrix.refused(), dtype=np.float64).max(axis=1, initial=0.0)
-        people, groups = people_of(matrix.images, options.person), group_by(matrix.images, (attribute,))
-        large = groups.large(people)
-        if len(large.names) < 2:
-            return cls(ever, people, groups, [], nothing_told(np.zeros(0, dtype=int)))
-        part = compare_groups(
-            ever,
-            large,
-            people,
-            rng,
-            strata=strata_of(matrix.images, large, within, people),
-            contrasts=large.rest_weights(people),
-            shuffles=options.shuffles,
-            bounds=(0.0, 1.0),
-        )
-        return cls(ever, people, groups, large.names, part)
 
-    def rows(self, metric: str, judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-        for group in self.groups.names:
-            mine = self.groups.mask(group)
-            resampler = Resampler(self.people.codes[mine], options.rng(), options.draws)
-            row = mean_row(metric, self.ever[mine], resampler)
-            row = row._replace(group=group, verdict=TOO_LITTLE, note=join((row.note, "images with a refused prompt")))
-            if group in self.compared:
-                found = comparison_at(judged, (self.compared.index(group), 0))
-                row = row._replace(p_value=found.p_value, p_at_most=found.at_most or None, verdict=found.verdict)
-            yield row
+def _refusals(
+    matrix: ScoreMatrix, attribute: str, options: MeasureOptions, rng: np.random.Generator, within: Sequence[str]
+) -> _Refusals:
+    ever = np.asarray(matrix.refused(), dtype=np.float64).max(axis=1, initial=0.0)
+    people, groups = people_of(matrix.images, options.person), group_by(matrix.images, (attribute,))
+    large = groups.large(people)
+    if len(large.names) < 2:
+        return _Refusals(ever, people, groups, [], nothing_told(np.zeros(0, dtype=int)))
+    strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
+    scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0)}
+    part = compare_groups(ever, large, people, rng, strata=strata, contrasts=weights, **scale)  # type: ignore[arg-type]
+    return _Refusals(ever, people, groups, large.names, part)
 
 
 def join(notes: Sequence[str | None]) -> str | None:
     """Several notes as one; None when there is none."""
     return "; ".join(note for note in notes if note) or None
+
+
+# Plans
+
+NORMAL = 1.959963984540054
+SEED = 8
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What is asked of a plan."""
+
+    data: Path | None = None
+    dataset: str | None = None
+    power: float = POWER
+    effect: float | None = None
+    """The effect that should be found; in probability for a gap, 1 − b for a ratio."""
+    results: pl.DataFrame | None = None
+    """An earlier run, for its spreads."""
+    person: str | None = None
+    """The column that says who is shown; without it, the first of `comparison.people.COLUMNS`."""
+
+
+class Planned(NamedTuple):
+    """One comparison that a study will make: who is compared, within what, and how far scores of people lie apart."""
+
+    metric: str
+    groups: Groups
+    scores: Scores
+    """How scores lie apart within a group, in `unit`; with a mean, they are probabilities."""
+    source: str
+    """Where the spread comes from."""
+    unit: str = "probability"
+    strata: Strata | None = None
+    columns: int = 1
+    what: str = "prompts"
+    """What the columns are."""
+    rests: bool = False
+    """Whether each of more than two groups is also compared with everyone else."""
+    concept: str | None = None
+    """What the row is about; without it, the attribute."""
+
+
+def detectable_rows(planned: Sequence[Planned], people: People, options: PlanOptions) -> Iterator[Row]:
+    """`plan.detectable` of each comparison, all judged as one family, and `plan.images_needed` with `--effect`.
+
+    The value is how far the smallest group that is compared must lie from all others. Where no two groups have five
+    people there is none: the verdict is "too little data".
+    """
+    large = [each.groups.large(people) for each in planned]
+    designs = [_design(each, groups, people) for each, groups in zip(planned, large, strict=True)]
+    gaps = detectable(designs, people, np.random.default_rng(SEED), power=options.power)
+    for each, groups, gap in zip(planned, large, gaps, strict=True):
+        row = Row("plan.detectable", gap, int((groups.codes >= 0).sum()), each.unit, subset=each.metric)
+        row = row._replace(concept=each.concept or each.groups.attribute)
+        if len(groups.names) < 2:
+            needed = f"two groups of at least {FEWEST} people are needed"
+            yield row._replace(verdict=TOO_LITTLE, note=f"{described(each.groups, people)}: {needed}")
+            continue
+        none = "" if np.isfinite(gap) else "; no difference can be found"
+        times = people_needed(gap, options.effect) if options.effect and not none else None
+        row = row._replace(note=_note(each, groups, people) + none)
+        yield from plan_rows(row, None if times is None else row.n * times, options)
+
+
+def _design(each: Planned, groups: Groups, people: People) -> Design:
+    several = each.rests and len(groups.names) > 2
+    contrasts = np.concatenate([groups.pair_weights(), groups.rest_weights(people)]) if several else None
+    return Design(groups, each.strata, each.columns, contrasts, each.scores)
+
+
+def _note(each: Planned, groups: Groups, people: People) -> str:
+    one = f"one of {each.columns} {each.what}, " if each.columns > 1 else ""
+    other = "the other" if len(groups.names) == 2 else "the others"
+    within = f"{each.strata.variant}; " if each.strata is not None and each.strata.variant else ""
+    return f"{described(groups, people)}: {one}the smallest group against {other}; {within}{each.source}"
+
+
+def described(groups: Groups, people: People) -> str:
+    """How many groups of how many people.
+
+    >>> described(Groups("gender", ["man", "woman"], np.array([0, 0, 1])), People(np.arange(3)))
+    '2 groups of 1 to 2 people'
+    """
+    sizes = sorted(groups.sizes(people))
+    spread = "no" if not sizes else f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+    return f"{len(sizes)} group{'' if len(sizes) == 1 else 's'} of {spread} people"
+
+
+def plan_rows(row: Row, needed: float | None, options: PlanOptions) -> Iterator[Row]:
+    """The row, and how many images the effect takes where one was named."""
+    yield row
+    if needed is not None:
+        note = f"to find {options.effect:g} with {100 * options.power:g} % power; {row.note}"
+        yield row._replace(metric="plan.images_needed", value=float(np.ceil(needed)), unit="images", note=note)
+
+
+def of_run(options: PlanOptions, metric: str, **place: str) -> pl.DataFrame | None:
+    """The rows of a metric in the earlier run; None without one."""
+    if options.results is None:
+        return None
+    return options.results.filter(pl.col("metric").str.ends_with(f".{metric}")).filter(**place)

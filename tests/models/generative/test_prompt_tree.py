@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,11 +28,9 @@ def test_what_is_shared_is_there_once(sequences: list[list[int]]) -> None:
 @given(SEQUENCES)
 def test_a_token_sees_what_stands_before_it_in_its_own_prompt_and_nothing_else(sequences: list[list[int]]) -> None:
     tree = prompt_tree(sequences)
-    place = np.arange(tree.size)
-    seen = tree.sees(place[:, None], place[None, :])
     for number, sequence in enumerate(sequences):
         last = tree.last_tokens[number]
-        before = np.flatnonzero(seen[last])
+        before = [*tree.ancestors(last), last]
         assert tree.ids[before].tolist() == sequence
         assert tree.depth[before].tolist() == list(range(len(sequence)))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from beholder.core.errors import ModelError
@@ -14,7 +15,8 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from beholder.models.generative import loaded_model, reuse, texts, tree  # noqa: E402
+from beholder.models.generative import loaded_model, sharing, tree  # noqa: E402
+from beholder.models.generative.prompt_tree import prompt_tree  # noqa: E402
 
 WAYS = [LoadOptions(shared_prefix=shared) for shared in (True, False)]
 
@@ -22,7 +24,7 @@ WAYS = [LoadOptions(shared_prefix=shared) for shared in (True, False)]
 @pytest.mark.real
 @pytest.mark.parametrize("options", WAYS)
 def test_a_cached_mask_is_refused(shared: Path, options: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "OF_TOKENS", {*texts.OF_TOKENS, "cross_attention_mask"})
+    monkeypatch.setattr(loaded_model, "OF_TOKENS", {*loaded_model.OF_TOKENS, "cross_attention_mask"})
     with pytest.raises(ModelError, match=r"refused: cross_attention_mask of one picture .* what came before"):
         load_model(str(shared / "tiny-models" / "mllama"), options)
 
@@ -31,13 +33,13 @@ def test_a_cached_mask_is_refused(shared: Path, options: LoadOptions, monkeypatc
 def test_a_cached_picture_is_refused(
     tiny_generative: Callable[[str], Path], options: LoadOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inner, shown = texts.Texts.layout, {}
+    inner, shown = loaded_model.Texts.layout, {}
 
     def cached(self: Any, questions: Any, encode: Any) -> Any:
         layout, seen = inner(self, questions, encode)
         return layout, shown.setdefault(id(self), seen)
 
-    monkeypatch.setattr(texts.Texts, "layout", cached)
+    monkeypatch.setattr(loaded_model.Texts, "layout", cached)
     with pytest.raises(ModelError, match="refused: pixel_values"):
         load_model(str(tiny_generative("llava")), options)
 
@@ -52,8 +54,8 @@ def test_padding_that_is_read_as_words_is_refused(
 
 
 def shuffle_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = tree._Planted._positions
-    monkeypatch.setattr(tree._Planted, "_positions", lambda *given: inner(*given).roll(1, dims=-1))
+    inner = tree._positions
+    monkeypatch.setattr(tree, "_positions", lambda *given: inner(*given).roll(1, dims=-1))
 
 
 def test_shuffled_positions_in_the_tree_end_the_tree(
@@ -61,18 +63,18 @@ def test_shuffled_positions_in_the_tree_end_the_tree(
 ) -> None:
     shuffle_tree(monkeypatch)
     scorer: Any = load_model(str(tiny_generative("llava")))
-    assert isinstance(scorer._sharing._runner, reuse.TrunkRunner)
+    assert isinstance(scorer._sharing._runner, tree.TrunkRunner)
     assert "each question goes on from there, because the largest difference" in scorer.notes[0]
 
 
 def shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = reuse._after
-    monkeypatch.setattr(reuse, "_after", lambda *given: inner(*given).flip(-1))
+    inner = tree._after
+    monkeypatch.setattr(tree, "_after", lambda *given: inner(*given).flip(-1))
 
 
 def spoilt_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """All branches go on where the last batch of them ended."""
-    monkeypatch.setattr(reuse, "_copied", lambda kept, pictures, branches: kept)
+    monkeypatch.setattr(tree, "_copied", lambda kept, pictures, branches: kept)
     monkeypatch.setattr(loaded_model, "QUESTIONS", {"cpu": 1})
 
 
@@ -95,7 +97,53 @@ def test_a_fault_in_the_kept_beginning_ends_sharing(
 def test_words_behind_a_picture_go_on_after_its_largest_coordinate() -> None:
     """The trunk may end with the picture: time 3, rows 3 to 5, columns 3 to 6."""
     picture = torch.tensor([[[0, 1, 2, 3, 3]], [[0, 1, 2, 5, 5]], [[0, 1, 2, 5, 6]]])
-    assert reuse._after(picture, 2, 3).tolist() == [[[7, 8, 9]] * 2] * 3
+    assert tree._after(picture, 2, 3).tolist() == [[[7, 8, 9]] * 2] * 3
     counted = torch.cat([torch.arange(5)[None, None], picture])
-    assert reuse._after(counted, 1, 2).tolist() == [[[5, 6]], *[[[7, 8]]] * 3]
-    assert reuse._after(torch.tensor([[0, 1, 2]]), 2, 2).tolist() == [[3, 4]] * 2
+    assert tree._after(counted, 1, 2).tolist() == [[[5, 6]], *[[[7, 8]]] * 3]
+    assert tree._after(torch.tensor([[0, 1, 2]]), 2, 2).tolist() == [[3, 4]] * 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "largest", "expected"),
+    [
+        (torch.float32, 30.0, 1e-4),
+        (torch.bfloat16, 8.0, 0.3),
+        (torch.bfloat16, 31.0, 4 * 16 * 2**-7),
+        (torch.bfloat16, 40.0, 4 * 32 * 2**-7),
+        (torch.float16, 8.0, 0.05),
+        (torch.float16, 31.0, 4 * 16 * 2**-10),
+    ],
+)
+def test_the_tolerance_grows_with_the_steps_of_the_precision(
+    dtype: torch.dtype, largest: float, expected: float
+) -> None:
+    logits = torch.tensor([[largest, 1.0, *[0.0] * 20, -1000.0]])
+    assert sharing.tolerance(dtype, logits) == pytest.approx(expected)
+
+
+def test_a_step_is_what_separates_neighbours_in_the_precision() -> None:
+    """Against the numbers themselves: the next number above 31 in bfloat16."""
+    above = torch.tensor(31.0, dtype=torch.bfloat16).view(torch.int16) + 1
+    step = float(above.view(torch.bfloat16)) - 31.0
+    assert sharing.tolerance(torch.bfloat16, torch.tensor([[31.0, 0.0]])) == pytest.approx(4 * step)
+
+
+def test_the_difference_is_the_largest_among_the_ten_likeliest() -> None:
+    rng = np.random.default_rng(0)
+    plain = torch.from_numpy(rng.normal(size=(3, 40)) * 3)
+    ours = plain + torch.from_numpy(rng.normal(size=(3, 40)) * 0.1)
+    worst = 0.0
+    for mine, theirs in zip(ours.numpy(), plain.numpy(), strict=True):
+        mine, theirs = (values - np.log(np.exp(values).sum()) for values in (mine, theirs))
+        worst = max(worst, *(abs(mine[token] - theirs[token]) for token in np.argsort(theirs)[-10:]))
+    assert sharing.difference(ours, plain) == pytest.approx(worst, abs=1e-6)
+    ours[1, 7] = torch.nan
+    assert sharing.difference(ours, plain) == float("inf")
+
+
+def test_the_shortest_and_the_longest_question_are_asked_both_ways() -> None:
+    rng = np.random.default_rng(1)
+    prompts = [rng.integers(0, 9, length).tolist() for length in [5] * 40 + [2, 30]]
+    places = sharing.sample_questions(prompt_tree(prompts))
+    assert {40, 41} <= set(places)
+    assert len(places) == len(set(places)) <= 8

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, UnusableScore, UsageError
+from beholder.models.generative.model_types import MODEL_TYPES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer
 from beholder.prompts.prompt_set import Instruction
@@ -96,7 +97,7 @@ def test_a_family_that_was_not_tried_is_never_padded(
     tiny_generative: Folders, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     padded = score(load_model(str(tiny_generative("llava"))), pictures[:1], QUESTIONS)
-    monkeypatch.setattr("beholder.models.generative.loaded_model.PADDED", set())
+    monkeypatch.setitem(MODEL_TYPES, "llava", MODEL_TYPES["llava"]._replace(padded=False))
     scorer: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
     lengths: list[set[int]] = []
     inner = scorer._loaded.answers
@@ -188,7 +189,7 @@ def test_the_token_that_a_script_reads_may_be_another_than_the_answers(llava: An
 
 
 def test_a_model_that_answers_is_not_complained_of() -> None:
-    from beholder.models.generative.loaded_model import Elsewhere
+    from beholder.models.generative.answers import Elsewhere
 
     watch = Elsewhere("model")
     watch.count(np.log(np.array([[0.1, 0.8, 0.3]], dtype=np.float32)))

@@ -58,11 +58,11 @@ def test_shared_and_plain_agree_on_ragged_questions(family: str, load: Load, pic
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_half_precision_agrees_within_its_tolerance(family: str, load: Load, pictures: list[Image.Image]) -> None:
-    from beholder.models.generative.reuse import TOLERANCE
+    from beholder.models.checkpoint.checkpoint import TOLERANCE
 
     shared, plain = (load(family, precision="bf16", shared_prefix=how) for how in (True, False))
     apart = np.abs(score(shared, pictures[:2], ragged()) - score(plain, pictures[:2], ragged()))
-    assert apart[:, :, 1:].max() <= TOLERANCE[torch.bfloat16]
+    assert apart[:, :, 1:].max() <= TOLERANCE["log-probability"]["bfloat16"]
     assert not [note for note in shared.notes if "which is slow" in note]
 
 
@@ -210,7 +210,8 @@ def test_a_picture_that_gives_nan_disproves_nothing(load: Load, pictures: list[I
 def test_where_the_picture_looks_at_the_words_the_tower_looks_once(
     family: str, load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from beholder.models.generative.reuse import Reuse, image_tower
+    from beholder.models.generative.model_types import Reuse
+    from beholder.models.generative.tree import image_tower
 
     scorer, plain = load(family, batch_size=4), load(family, shared_prefix=False)
     assert scorer._sharing.reuse is Reuse.FEATURES

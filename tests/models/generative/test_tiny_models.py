@@ -17,7 +17,7 @@ from beholder.models.load import LoadOptions, load_model
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from beholder.models.generative.reuse import Reuse  # noqa: E402
+from beholder.models.generative.model_types import Reuse  # noqa: E402
 
 pytestmark = pytest.mark.real
 SLOW = pytest.mark.slow

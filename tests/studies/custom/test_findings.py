@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from beholder._run import Run
-from beholder.comparison.verdicts import NONE_FOUND
-from beholder.studies.custom.findings import custom_findings
+from beholder.comparison.family import NONE_FOUND
+from beholder.studies.custom.chapter import custom_findings
 
 
 def test_own_prompts_differ_where_a_gap_was_found(custom_run: Run) -> None:

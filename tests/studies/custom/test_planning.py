@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from beholder.comparison import DIFFERENCE
-from beholder.comparison.people import people_of
+from beholder.comparison.groups import people_of
 from beholder.comparison.power import noise_of
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import PROMPTS, SCORES, custom_study, plan
-from beholder.studies.planning import PlanOptions
+from beholder.studies.rows import PlanOptions
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, NOISE, draw
 

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.errors import UsageError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.gaps import find_gaps
 from beholder.studies.disparity.scores import read_concept_scores
 from beholder.studies.disparity.trials import QUALITY, detectable, plan
-from beholder.studies.planning import PlanOptions
+from beholder.studies.rows import PlanOptions
 from beholder.studies.study import MeasureOptions
 
 

@@ -11,7 +11,7 @@ from beholder.comparison import compare_groups, group_by, judge, people_of, stra
 from beholder.core.results import Row, results_table
 from beholder.datasets.dataset import Dataset
 from beholder.studies.gras.study import ANSWERS, plan
-from beholder.studies.planning import PlanOptions
+from beholder.studies.rows import PlanOptions
 
 
 def dataset(**columns: list[str]) -> Dataset:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from studies.perception.worlds import photographs
 
 from beholder.datasets.dataset import Dataset
-from beholder.studies.perception.planning import plan
-from beholder.studies.planning import PlanOptions
+from beholder.studies.perception.study import plan
+from beholder.studies.rows import PlanOptions
 
 
 def test_more_images_find_smaller_gaps():

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import groupby
@@ -30,34 +31,13 @@ from beholder.models.checkpoint.checkpoint import (
     transformers,
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
-from beholder.models.generative.processor import Picture, PictureProcessor, build_processor, processor_class
-from beholder.models.generative.texts import Encoded, PromptForm
-from beholder.models.scorer import Floats, batches
-from beholder.models.spec import QUANTISED, Config, LoadOptions, Module, Processor, Tensor
+from beholder.models.generative.model_types import ModelType, model_type_of
+from beholder.models.generative.processor import Picture, PictureProcessor, PromptForm, build_processor, processor_class
+from beholder.models.generative.prompt_tree import PromptTree, prompt_tree
+from beholder.models.spec import QUANTISED, Config, Inputs, LoadOptions, Module, Processor, Tensor
 
-LOG = logging.getLogger(__name__)
-QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}
-"""Questions about one picture at once."""
-PADDED = {
-    "blip-2",
-    "gemma3",
-    "idefics3",
-    "internvl",
-    "llava",
-    "llava_next",
-    "llava_onevision",
-    "paligemma",
-    "phi4_multimodal",
-    "qwen2_5_vl",
-    "qwen2_vl",
-    "qwen3_vl",
-    "smolvlm",
-}
-"""Families of which it was shown that padding before a shorter question moves no score; of any other, only
-questions of one length go together."""
-PACKED = dict.fromkeys(["minicpmv4_6", "minicpmv4_7", "minicpm_ocr"], "pixel_values")
-"""Families that write pictures behind one another, along the last axis, and the input that holds them."""
-NOT_ANSWERING = 0.5
+QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}  # about one picture at once
+Encoded = Inputs
 
 
 @dataclass
@@ -76,10 +56,9 @@ class LoadedModel:
         """Around a checkpoint just loaded; one picture is processed to learn how its processor does it."""
         model, processor = checkpoint.model, build_processor(folder, checkpoint)
         form = PromptForm(processor, model.config.model_type)
-        count = questions or QUESTIONS.get(model.device.type, 8)
-        loaded = cls(model, processor, form, checkpoint.notes, count)
+        loaded = cls(model, processor, form, checkpoint.notes, questions or QUESTIONS.get(model.device.type, 8))
         with as_model_error(folder):
-            loaded._encode(sample_picture(), form.write("?"))
+            loaded.encode_alone(sample_picture(), "?")
         return loaded
 
     @property
@@ -89,60 +68,48 @@ class LoadedModel:
         return part
 
     @property
-    def padded(self) -> bool:
-        """Whether questions of different lengths may go together."""
-        return self.model.config.model_type in PADDED
+    def kind(self) -> ModelType:
+        """What is known of the model's type."""
+        return model_type_of(self.model.config.model_type)
 
     def encode(self, picture: Picture, question: str) -> tuple[Encoded, Encoded]:
-        """What the processor makes of a question about a picture."""
+        """What the processor makes of a question about a picture: of the text, and apart, of the picture alone."""
         with self.pictures.showing(picture):
-            return self._encode(picture.image, self.form.write(question))
+            return self.encode_alone(picture.image, question)
 
     def encode_alone(self, image: Image.Image, question: str) -> tuple[Encoded, Encoded]:
-        """What the processor makes of both with nothing remembered."""
-        return self._encode(image, self.form.write(question))
-
-    def one_by_one(self, texts: Sequence[Encoded], pictures: Sequence[Encoded]) -> Iterator[tuple[list[int], Tensor]]:
-        """Float32 logits, `[pictures, texts, vocabulary]`, of the answers' first tokens, with the texts' indices."""
-        for indices in self._batches(texts):
-            yield from self._halving(indices, texts, pictures)
-
-    def _batches(self, texts: Sequence[Encoded]) -> Iterator[Sequence[int]]:
-        """Indices in batches of similar lengths, or of one length where the model cannot be padded."""
-        lengths = [(_length(text), *(tuple(text[name].shape) for name in sorted(text))) for text in texts]
-        order = sorted(range(len(lengths)), key=lengths.__getitem__)
-        if self.padded:
-            yield from batches(order, self.questions)
-            return
-        for _, equal in groupby(order, key=lengths.__getitem__):
-            yield from batches(list(equal), self.questions)
-
-    def _halving(
-        self, indices: Sequence[int], texts: Sequence[Encoded], pictures: Sequence[Encoded]
-    ) -> Iterator[tuple[list[int], Tensor]]:
-        waiting = list(indices)
-        while waiting:
-            part = waiting[: self.questions]
-            try:
-                logits = self.answers([texts[index] for index in part], pictures)
-            except OutOfMemory:
-                if len(part) == 1 or len(pictures) > 1:
-                    raise
-                self.questions = len(part) // 2
-                continue
-            yield part, logits
-            waiting = waiting[len(part) :]
-
-    def _encode(self, image: Image.Image, text: str) -> tuple[Encoded, Encoded]:
-        """What the processor makes of text and picture, and apart from it, what is made of the picture alone."""
+        """The same with nothing remembered."""
+        text = self.form.write(question)
         options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
         inputs = self.processor(text=[text], images=[image], return_tensors=self.pictures.tensors, **options)
-        tensors = {name: _tensor(values) for name, values in inputs.items() if name in self._understood}
-        made = self.pictures.made
-        return (
-            {name: values for name, values in tensors.items() if name not in made},
-            {name: values for name, values in tensors.items() if name in made},
-        )
+        tensors = {
+            name: values if torch.is_tensor(values) else torch.from_numpy(np.asarray(values))
+            for name, values in inputs.items()
+            if name in self._understood
+        }
+        seen = {name: tensors.pop(name) for name in list(tensors) if name in self.pictures.made}
+        return tensors, seen
+
+    def one_by_one(self, texts: Sequence[Encoded], pictures: Sequence[Encoded]) -> Iterator[tuple[list[int], Tensor]]:
+        """Float32 logits, `[pictures, texts, vocabulary]`, of the answers' first tokens, with the texts' indices.
+
+        Batches are of similar lengths, or of one length where the model cannot be padded.
+        """
+        shapes = [(text["input_ids"].shape[1], *(tuple(text[name].shape) for name in sorted(text))) for text in texts]
+        order = sorted(range(len(texts)), key=shapes.__getitem__)
+        for _, together in groupby(order, key=(lambda _: 0) if self.kind.padded else shapes.__getitem__):
+            waiting = list(together)
+            while waiting:
+                part = waiting[: self.questions]
+                try:
+                    logits = self.answers([texts[index] for index in part], pictures)
+                except OutOfMemory:
+                    if len(part) == 1 or len(pictures) > 1:
+                        raise
+                    self.questions = len(part) // 2
+                    continue
+                yield part, logits
+                waiting = waiting[len(part) :]
 
     def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Tensor:
         """The plain way: each text with the picture, as the model would begin to answer it."""
@@ -160,10 +127,8 @@ class LoadedModel:
 
     def joined(self, pictures: Sequence[Encoded]) -> Encoded:
         """Several pictures as one batch."""
-        packed = PACKED.get(self.model.config.model_type)
-        return {
-            name: torch.cat([seen[name] for seen in pictures], dim=-1 if name == packed else 0) for name in pictures[0]
-        }
+        axis = {self.kind.packed: -1}
+        return {name: torch.cat([seen[name] for seen in pictures], dim=axis.get(name, 0)) for name in pictures[0]}
 
     @cached_property
     def _understood(self) -> set[str]:
@@ -190,32 +155,6 @@ class LoadedModel:
         )
 
 
-class Elsewhere:
-    """Watches how much of its mass a model puts on neither answer."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._sum, self._cells, self._warned = name, 0.0, 0, False
-
-    def count(self, log_mass: Floats) -> None:
-        """Add the cells just scored; warn once when most of the mass so far lies elsewhere."""
-        self._sum += float(np.exp(log_mass.astype(np.float64)).sum())
-        self._cells += log_mass.size
-        if self.notes and not self._warned:
-            self._warned = True
-            LOG.warning("%s: %s", self._name, self.notes[0])
-
-    @property
-    def notes(self) -> list[str]:
-        """One note if the model is not answering."""
-        mean = self._sum / self._cells if self._cells else 0.0
-        if mean <= NOT_ANSWERING:
-            return []
-        return [
-            f"the model is not answering: on average {mean:.0%} of its probability lies on words that are neither "
-            "answer, so what it says of yes and no means little"
-        ]
-
-
 def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
     """Batches of one as one batch, shorter texts padded on the left."""
 
@@ -233,40 +172,115 @@ def _padded(row: Tensor, length: int, value: int) -> Tensor:
     return torch.nn.functional.pad(row, (*behind, length - row.shape[1], 0), value=value)
 
 
-def _tensor(values: object) -> Tensor:
-    return values if torch.is_tensor(values) else torch.from_numpy(np.asarray(values))
+# Questions as tokens: a processor writes a picture's placeholders into every text and tokenises it. Hundreds of
+# questions about thousands of pictures would spend more time there than in the model, though only the placeholders
+# ever differ: questions are read once for all pictures that take up as many tokens.
+
+Encode = Callable[[str], tuple[Encoded, Encoded]]
+"""From a question to the inputs made of its text and the inputs made of the picture now shown."""
+OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
+"""Inputs that follow from the tokens alone. Any other may depend on the picture, and then no layout is kept."""
+KEPT = 16  # layouts at a time; one of 500 questions takes a few megabytes
 
 
-def _length(one: Encoded) -> int:
-    return int(one["input_ids"].shape[1])
+@dataclass
+class Layout:
+    """All questions as tokens, for pictures that take up the same tokens."""
+
+    texts: list[Encoded]
+    _trees: dict[tuple[int, ...] | None, PromptTree] = field(default_factory=dict)
+
+    def tree(self, indices: Sequence[int] | None = None) -> PromptTree:
+        """The tree of all questions, or of some."""
+        key = None if indices is None or len(indices) == len(self.texts) else tuple(indices)
+        if key not in self._trees:
+            chosen = self.texts if key is None else [self.texts[index] for index in key]
+            self._trees[key] = prompt_tree([_ids(text) for text in chosen])
+        return self._trees[key]
 
 
-# Where a generative model's weights lie and in which precision
+class Texts:
+    """Caches the layouts of recent questions."""
+
+    def __init__(self) -> None:
+        self._questions: tuple[str, ...] = ()
+        self._layouts: OrderedDict[object, Layout] = OrderedDict()
+
+    def layout(self, questions: Sequence[str], encode: Encode) -> tuple[Layout, Encoded]:
+        """The questions about the picture that `encode` shows, and what is known of that picture."""
+        if tuple(questions) != self._questions:
+            self._questions, self._layouts = tuple(questions), OrderedDict()
+        first, seen = encode(questions[0])
+        if not OF_TOKENS.issuperset(first):
+            return Layout([first, *(encode(question)[0] for question in questions[1:])]), seen
+        key = tuple((name, tuple(values.shape)) for name, values in seen.items()), tuple(_ids(first))
+        if key not in self._layouts:
+            known = next(iter(self._layouts.values()), None)
+            texts = known and _respelled(known, first, questions, encode)
+            self._layouts[key] = Layout(texts or [first, *(encode(question)[0] for question in questions[1:])])
+            if len(self._layouts) > KEPT:
+                self._layouts.popitem(last=False)
+        self._layouts.move_to_end(key)
+        return self._layouts[key], seen
+
+
+def _respelled(known: Layout, first: Encoded, questions: Sequence[str], encode: Encode) -> list[Encoded] | None:
+    """A known layout with another picture's tokens in the trunk; None if the processor would write it otherwise."""
+    trunk, before, after = known.tree().trunk, _ids(known.texts[0]), _ids(first)
+    cut = len(after) - (len(before) - trunk)
+    if cut <= 0 or after[cut:] != before[trunk:]:
+        return None
+    texts = [
+        {name: torch.cat([first[name][:, :cut], text[name][:, trunk:]], dim=1) for name in first}
+        for text in known.texts
+    ]
+    last, _ = encode(questions[-1])
+    return texts if all(torch.equal(last[name], texts[-1][name]) for name in last) else None
+
+
+def _ids(text: Encoded) -> list[int]:
+    ids: list[int] = text["input_ids"][0].tolist()
+    return ids
+
+
+# Which models are loaded, where their weights lie, and in which precision
 
 ANSWERING_BLIP = "BlipForQuestionAnswering"
-NOT_ASKED = {
-    "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to read off",
-    "evolla": "it reads proteins, not pictures",
-    "florence2": "it is told a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
-    "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",
-    "instructblipvideo": "it watches videos; InstructBLIP reads pictures",
-    "pi0": "it answers with the movements of a robot, not with words",
-    "pix2struct": "it reads its question as letters drawn above the picture, so every question is another picture",
-    "pp_formulanet": "it writes down formulas and is given no text",
-    "udop": "it reads documents and wants their words with the place of each",
-    "vision-encoder-decoder": "it writes captions and is given no text",
-}
-"""Model types that no question can be put to, and why."""
 SHARD = "shard"
-ROOM = 0.8
-"""The share of a GPU's memory that weights may take; the rest is for the work."""
+ROOM = 0.8  # the share of a GPU's memory that weights may take; the rest is for the work
+
+
+def refuse_unserved(config: ConfigFile, folder: Path) -> None:
+    """Raise for a model that transformers does not have, or that cannot be asked."""
+    model_type = config.get("model_type")
+    if model_type == "blip" and ANSWERING_BLIP not in (config.get("architectures") or ()):
+        raise ModelError(
+            f"{folder} is a BLIP for captions, which goes on with a caption and was never taught to answer.\n"
+            f"BLIP for questions ({ANSWERING_BLIP}), BLIP with a matching head (BlipForImageTextRetrieval) and BLIP-2 "
+            "can be audited."
+        )
+    if reason := model_type_of(model_type).refused:
+        raise ModelError(f"{folder} (model type '{model_type}') cannot be audited: {reason}.")
+    if model_type == "deepseek_vl_v2":
+        raise ModelError(
+            f"{folder} is a DeepSeek-VL2, which transformers {transformers.__version__} does not have.\n"
+            "Serve it (with vLLM or SGLang, for one) and audit it there: beholder audit openai:MODEL@URL."
+        )
+    published = (folder / "vision-lora").is_dir() or "snapshots" in folder.parts  # not merged: also as the hub has it
+    if model_type == "phi4_multimodal" and published:
+        raise ModelError(
+            f"{folder} is a Phi-4-multimodal whose low-rank weights for pictures lie apart (vision-lora): without "
+            "them it would answer as if it had hardly learned to see.\nMerge them (with peft) and name the folder "
+            "of the merged model, or serve it: beholder audit openai:MODEL@URL."
+        )
 
 
 def precision_of(options: LoadOptions) -> str:
     """The precision's full name; `auto` is bfloat16 wherever a GPU does the work."""
     if options.precision in QUANTISED:
         return options.precision
-    if options.precision == "auto" and _on_gpu(options.device):
+    device = "auto" if options.device == SHARD else options.device
+    if options.precision == "auto" and resolve_device(device).startswith("cuda"):
         return "bfloat16"
     return options.resolved_precision
 
@@ -276,22 +290,24 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
     require_vision(files.folder, options)
     precision = precision_of(options)
     quantised = precision in QUANTISED
-    sharded = options.device == SHARD or (options.device == "auto" and _outgrows_one(files, precision))
-    device = "auto" if options.device == SHARD else options.device
+    sharded = options.device == SHARD or (options.device == "auto" and _outgrows_one(files, quantised=quantised))
+    device = resolve_device("auto" if options.device == SHARD else options.device)
     placement: dict[str, object] = {}
     if sharded or quantised:
         _require("accelerate", "A model spread over several devices" if sharded else "A quantised model")
-        placement["device_map"] = "auto" if sharded else {"": resolve_device(device)}
+        placement["device_map"] = "auto" if sharded else {"": device}
     if quantised:
         _require("bitsandbytes", f"Precision {precision}")
-        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it would tell of every product that it rounds
-        placement["quantization_config"] = _quantisation(precision)
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it would report every product that it rounds
+        four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": torch.bfloat16}
+        bits = {"load_in_8bit": True} if precision == "int8" else {"load_in_4bit": True, **four}
+        placement["quantization_config"] = transformers.BitsAndBytesConfig(**bits)
     return load_checkpoint(
         files,
-        device=resolve_device(device),
+        device=device,
         precision="bfloat16" if quantised else precision,
         trust_remote_code=options.trust_remote_code,
-        auto=_auto_class(files),
+        auto=_auto_class(read_config(files.folder)),
         placement=placement,
     )
 
@@ -305,81 +321,35 @@ def require_vision(folder: Path, options: LoadOptions) -> None:
             folder, backend="pil", local_files_only=True, trust_remote_code=options.trust_remote_code
         )
         missing = "torchvision" in getattr(processor_class(folder), "_backends", ())  # a placeholder has this (Pixtral)
-    except Exception as error:  # whatever else is wrong is told when the model is loaded
+    except Exception as error:  # whatever else is wrong is reported when the model is loaded
         missing = "torchvision" in str(error)
     if missing:
         model_type = read_config(folder).get("model_type")
         raise MissingExtra(f"A model of type '{model_type}', whose pictures are read by torchvision only,", "vision")
 
 
-def _auto_class(files: CheckpointFiles) -> str:
+def _auto_class(config: ConfigFile) -> str:
     """The class that config.json names where there are several; else that of the model type.
 
     Some models that also listen (Phi-4-multimodal) are known to transformers by another name only.
     """
-    config = read_config(files.folder)
     if ANSWERING_BLIP in (config.get("architectures") or ()):
         return ANSWERING_BLIP
-    model_type = config.get("model_type")
-    names = transformers.models.auto.modeling_auto
-    if model_type in names.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
-        return "AutoModelForImageTextToText"
-    others = getattr(names, "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES", {})
-    return "AutoModelForMultimodalLM" if model_type in others else "AutoModelForImageTextToText"
+    names, model_type = transformers.models.auto.modeling_auto, config.get("model_type")
+    listening = getattr(names, "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES", {})
+    if model_type in listening and model_type not in names.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
+        return "AutoModelForMultimodalLM"
+    return "AutoModelForImageTextToText"
 
 
-def _on_gpu(device: str) -> bool:
-    wanted = "auto" if device == SHARD else device
-    return resolve_device(wanted).startswith("cuda")
-
-
-def _outgrows_one(files: CheckpointFiles, precision: str) -> bool:
+def _outgrows_one(files: CheckpointFiles, *, quantised: bool) -> bool:
     """Whether there are several GPUs and one of them is too small for the weights."""
     if torch.cuda.device_count() < 2:
         return False
-    size = sum(path.stat().st_size for path in files.weights)
-    if precision in QUANTISED:
-        size //= 2
+    size = sum(path.stat().st_size for path in files.weights) // (2 if quantised else 1)
     return bool(size > ROOM * torch.cuda.get_device_properties(0).total_memory)
-
-
-def _quantisation(precision: str) -> Config:
-    if precision == "int8":
-        return transformers.BitsAndBytesConfig(load_in_8bit=True)
-    return transformers.BitsAndBytesConfig(
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
-    )
 
 
 def _require(library: str, what: str) -> None:
     if find_spec(library) is None:
         raise MissingExtra(f"{what} ({library})", "large")
-
-
-def refuse_unserved(config: ConfigFile, folder: Path) -> None:
-    """Raise for a model that transformers does not have, or that cannot be asked."""
-    model_type = config.get("model_type")
-    if model_type == "blip" and ANSWERING_BLIP not in (config.get("architectures") or ()):
-        raise ModelError(
-            f"{folder} is a BLIP for captions, which goes on with a caption and was never taught to answer.\n"
-            f"BLIP for questions ({ANSWERING_BLIP}), BLIP with a matching head (BlipForImageTextRetrieval) and BLIP-2 "
-            "can be audited."
-        )
-    if reason := NOT_ASKED.get(str(model_type)):
-        raise ModelError(f"{folder} (model type '{model_type}') cannot be audited: {reason}.")
-    if model_type == "deepseek_vl_v2":
-        raise ModelError(
-            f"{folder} is a DeepSeek-VL2, which transformers {transformers.__version__} does not have.\n"
-            "Serve it (with vLLM or SGLang, for one) and audit it there: beholder audit openai:MODEL@URL."
-        )
-    if model_type == "phi4_multimodal" and _unmerged(Path(folder)):
-        raise ModelError(
-            f"{folder} is a Phi-4-multimodal whose low-rank weights for pictures lie apart (vision-lora): without "
-            "them it would answer as if it had hardly learned to see.\nMerge them (with peft) and name the folder "
-            "of the merged model, or serve it: beholder audit openai:MODEL@URL."
-        )
-
-
-def _unmerged(folder: Path) -> bool:
-    """Whether the weights are as published: in a snapshot of the hub, or with the low-rank weights beside them."""
-    return (folder / "vision-lora").is_dir() or "snapshots" in folder.parts

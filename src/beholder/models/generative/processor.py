@@ -1,4 +1,4 @@
-"""The processor of a generative checkpoint: pictures by PIL, each processed once, and no need of video libraries.
+"""The processor of a generative checkpoint: pictures by PIL, each processed once, and how a question is written down.
 
 transformers wants a video or sound reader for models that could also watch or listen. Beholder shows one still
 picture: where such a part cannot be loaded, something stands in for it that is never given anything to process.
@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +21,14 @@ from beholder.core.errors import ModelError
 from beholder.core.read import read_json
 from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, transformers
 from beholder.models.checkpoint.files import read_config
+from beholder.models.generative.model_types import MODEL_TYPES, model_type_of
 from beholder.models.spec import Output, Processor, Tensor
 
-_PLAIN = (bool, int, float, str)
 OTHER_PARTS = {"video_processor": "AutoVideoProcessor", "feature_extractor": "AutoFeatureExtractor"}
 LIBRARY = re.compile(r"\b(torchvision|torchaudio|librosa|torchcodec|av|decord|scipy|soundfile)\b", re.IGNORECASE)
 CONFIGS = ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json")
+# What a chat template may leave to the day or to the caller. Fixed, because it moves scores.
+FIXED = {"date_string": "26 Jul 2024", "enable_thinking": False}
 
 
 class Picture(NamedTuple):
@@ -54,8 +57,8 @@ class PictureProcessor:
     @property
     def asked_for(self) -> dict[str, object]:
         """What the checkpoint's processor asks of the image processor beyond its own settings, as JSON values."""
-        moving = {name: value for name, value in self._options.items() if name != "return_tensors"}
-        return {name: value for name, value in moving.items() if isinstance(value, _PLAIN)}
+        asked = {name: value for name, value in self._options.items() if name != "return_tensors"}
+        return {name: value for name, value in asked.items() if isinstance(value, bool | int | float | str)}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.image_processor, name)
@@ -84,6 +87,10 @@ class PictureProcessor:
             yield
         finally:
             self._shown = None
+
+
+def _depth(images: object) -> int:
+    return 1 + _depth(images[0]) if isinstance(images, list | tuple) else 0
 
 
 class _Absent:
@@ -118,8 +125,11 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
             )
         parts = [given[name] for name in kind.get_attributes()]
         settings, _ = kind.get_processor_dict(folder, local_files_only=True)
+        # Content with `_Absent` parts, which the class could neither check nor print.
+        lenient = {"check_argument_for_proper_class": lambda *_: None, "__repr__": object.__repr__}
         with _no_number_words(kind):
-            processor = _for_stills(kind).from_args_and_dict(parts, settings)
+            for_stills: Any = type(kind.__name__, (kind,), lenient)
+            processor = for_stills.from_args_and_dict(parts, settings)
     processor.image_processor = PictureProcessor(checkpoint.image_processor)
     if getattr(processor, "num_query_tokens", 0) is None:  # older BLIP-2 folders leave it to the model's config
         processor.num_query_tokens = checkpoint.model.config.num_query_tokens
@@ -142,16 +152,9 @@ def _other_part(folder: Path, name: str, image_processor: Processor) -> Processo
         return _Absent(image_processor, name, reason)
 
 
-def _for_stills(kind: type[Processor]) -> type[Processor]:
-    """The processor's class, content with `_Absent` parts, which it could neither check nor print."""
-    lenient = {"check_argument_for_proper_class": lambda *_: None, "__repr__": object.__repr__}
-    return type(kind.__name__, (kind,), lenient)
-
-
 def processor_class(folder: Path) -> Any:
     """The class that the folder names, or the one transformers has for its model type."""
-    for name in CONFIGS:
-        path = folder / name
+    for path in (folder / name for name in CONFIGS):
         named = read_json(path, ModelError).get("processor_class") if path.is_file() else None
         if named and hasattr(transformers, named):
             return getattr(transformers, named)
@@ -178,5 +181,59 @@ def _no_number_words(kind: type[Processor]) -> Iterator[None]:
         module.num2words = None  # type: ignore[attr-defined]
 
 
-def _depth(images: object) -> int:
-    return 1 + _depth(images[0]) if isinstance(images, list | tuple) else 0
+class PromptForm:
+    """How a question is written down for one model; each question is rendered once."""
+
+    def __init__(self, processor: Processor, model_type: str) -> None:
+        self._tokenizer, self._image_token = processor.tokenizer, getattr(processor, "image_token", "<image>")
+        self._template = _chat_template(processor)
+        self.name = "chat template" if self._template else f"form of {model_type}"
+        self._own = model_type_of(model_type).form
+        if not (self._template or self._own):
+            known = ", ".join(name for name, kind in MODEL_TYPES.items() if kind.form)
+            raise ModelError(
+                f"A model of type '{model_type}' without a chat template: Beholder does not know how to ask it.\n"
+                f"Put its chat_template.jinja into the folder. Own forms are known of: {known}."
+            )
+        self._picture_in_text = bool(self._template) and not self._takes_parts()
+        self.write = cache(self._write)
+        """The text for one question; braces in it are only braces."""
+
+    def opens_itself(self, text: str) -> bool:
+        """Whether the text begins with the token that the tokenizer would put before it."""
+        openings = (self._tokenizer.bos_token, self._tokenizer.cls_token)
+        return any(opening and text.startswith(opening) for opening in openings)
+
+    def _write(self, question: str) -> str:
+        if not self._template:
+            return self._own.replace("{}", question)
+        if self._picture_in_text:
+            return self._render(f"{self._image_token}{question}")
+        return self._render([{"type": "image"}, {"type": "text", "text": question}])
+
+    def _takes_parts(self) -> bool:
+        """Whether the template understands a list of picture and text; older ones only know a text."""
+        try:
+            rendered = self._render([{"type": "image"}, {"type": "text", "text": "?!?"}])
+        except Exception:  # whatever jinja or the template raises for a content that is no text
+            return False
+        return rendered.count("?!?") == 1 and "'type'" not in rendered
+
+    def _render(self, content: object) -> str:
+        fixed = {name: value for name, value in FIXED.items() if name in self._template}
+        message = [{"role": "user", "content": content}]
+        rendered = self._tokenizer.apply_chat_template(
+            message, chat_template=self._template, add_generation_prompt=True, tokenize=False, **fixed
+        )
+        return str(rendered)
+
+
+def _chat_template(processor: Processor) -> str:
+    """The processor's template, else the tokenizer's; of several, the one named default; empty if there is none."""
+    for part in (processor, processor.tokenizer):
+        template = getattr(part, "chat_template", None)
+        if isinstance(template, dict):
+            template = template.get("default")
+        if template:
+            return str(template)
+    return ""

@@ -40,10 +40,6 @@ class PromptTree:
     def size(self) -> int:
         return len(self.ids)
 
-    def sees(self, query: Ints, key: Ints) -> npt.NDArray[np.bool_]:
-        """Whether tokens see others: those before them in their own sequence, and themselves."""
-        return (key <= query) & (query < self.end[key])
-
     def ancestors(self, position: int) -> Ints:
         """The packed positions of the tokens before this one in its sequence, in order."""
         return np.flatnonzero(self.end[:position] > position)

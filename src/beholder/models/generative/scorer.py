@@ -15,23 +15,26 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import UnusableScore
-from beholder.models.checkpoint.checkpoint import as_model_error, image_settings, running, sample_picture, torch
+from beholder.models.checkpoint.checkpoint import (
+    as_model_error,
+    image_settings,
+    refuse_unusable,
+    running,
+    sample_picture,
+    torch,
+)
 from beholder.models.checkpoint.files import Origin, find_files, read_config
-from beholder.models.generative.answers import resolve_answers
-from beholder.models.generative.loaded_model import Elsewhere, LoadedModel, load_placed, precision_of, refuse_unserved
+from beholder.models.generative.answers import Elsewhere, resolve_answers
+from beholder.models.generative.loaded_model import LoadedModel, load_placed, precision_of, refuse_unserved
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
 from beholder.models.scorer import Floats
 from beholder.models.spec import LoadOptions, ModelSpec, Tensor
 from beholder.prompts.prompt_set import Instruction
 
-PLAIN = Instruction("{}", yes="Yes", no="No")
-"""The wording used when no study gives one: the prompt is the question."""
-PICTURES = {"cpu": 4, "cuda": 16}
-"""Pictures handed over at once; the questions about each are what fills a batch."""
-ROWS_AT_ONCE = 512
-"""Distributions over the vocabulary that are read at once."""
+PLAIN = Instruction("{}", yes="Yes", no="No")  # when no study gives a wording: the prompt is the question
+PICTURES = {"cpu": 4, "cuda": 16}  # handed over at once; the questions about each are what fills a batch
+ROWS_AT_ONCE = 512  # distributions over the vocabulary that are read at once
 
 
 class GenerativeScorer:
@@ -79,15 +82,14 @@ class GenerativeScorer:
     @property
     def notes(self) -> list[str]:
         """What a reader of the scores should know, whatever the wording of the questions."""
-        own = [note for scorer in self._others.values() for note in scorer._own_notes()]
+        own = [note for one in self._others.values() for note in (*one._answers.notes, *one._elsewhere.notes)]
         return list(dict.fromkeys([*self._loaded.notes, *self._sharing.notes, *own]))
 
     def instructed(self, instruction: Instruction) -> GenerativeScorer:
         """The same model with this wording; template and answers are in its spec."""
         if instruction not in self._others:
-            other = GenerativeScorer(
-                self._sharing, self._uninstructed, batch_size=self.batch_size, instruction=instruction
-            )
+            size = self.batch_size
+            other = GenerativeScorer(self._sharing, self._uninstructed, batch_size=size, instruction=instruction)
             self._others[instruction] = other
         return self._others[instruction]
 
@@ -97,18 +99,13 @@ class GenerativeScorer:
 
     def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         """One row per picture, one column per prompt, one layer per channel."""
-        cells = self._cells(prepared, prompts)
-        bad = np.flatnonzero(~np.isfinite(cells).all(axis=(1, 2)))
-        if bad.size:
-            raise UnusableScore("image", bad.tolist())
+        cells = refuse_unusable(self._cells(prepared, prompts))
         self._elsewhere.count(cells[:, :, self.channels.index("log_p_other")])
         return cells
 
     def verify(self) -> None:
         """Raise before the run begins if the model cannot answer or its proof fails."""
-        cells = self._cells([self.prepare(sample_picture())], ["Is there a person in the image?"])
-        if not np.isfinite(cells).all():
-            raise UnusableScore("image", [0])
+        refuse_unusable(self._cells([self.prepare(sample_picture())], ["Is there a person in the image?"]))
         self._sharing.prove()
 
     def _cells(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
@@ -138,9 +135,6 @@ class GenerativeScorer:
         of_study = study - masses.logsumexp(dim=-1)
         return torch.cat([study[:, None], masses.log_softmax(dim=-1), of_study[:, None]], dim=-1)
 
-    def _own_notes(self) -> list[str]:
-        return [*self._answers.notes, *self._elsewhere.notes]
-
 
 def settings_of(loaded: LoadedModel) -> dict[str, object]:
     """Everything beside weights, instruction and answers that can move a score."""
@@ -152,5 +146,5 @@ def settings_of(loaded: LoadedModel) -> dict[str, object]:
         "processor": type(loaded.processor).__name__,
         "image_processor": image_settings(loaded.pictures.image_processor) | {"asked": loaded.pictures.asked_for},
         "prompt_form": loaded.form.name,
-        "padding": "left" if loaded.padded else "none: questions of one length go together",
+        "padding": "left" if loaded.kind.padded else "none: questions of one length go together",
     }

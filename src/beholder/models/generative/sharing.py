@@ -1,8 +1,8 @@
 """Ask many questions about pictures together if the model allows it, else one by one.
 
-Every way is proved when the model is loaded (`proof`). The first pass over a tree is checked again: a few of its
-questions are also asked one by one. The largest difference is noted; if it is larger than the rounding of the
-precision, all later questions are asked one by one.
+Every way is proved when the model is loaded. The first pass over a tree is checked again: a few of its questions are
+also asked one by one. The largest difference is noted; if it is larger than the rounding of the precision, all later
+questions are asked one by one.
 """
 
 from __future__ import annotations
@@ -14,37 +14,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 from PIL import Image
 
-from beholder.core.errors import BeholderError, ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import running, sample_picture, torch, transformers
-from beholder.models.generative.loaded_model import LoadedModel
+from beholder.core.errors import BeholderError, OutOfMemory
+from beholder.models.checkpoint.checkpoint import TOLERANCE, refusal, running, sample_picture, torch, transformers
+from beholder.models.generative.loaded_model import Encoded, Layout, LoadedModel, Texts
+from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
-from beholder.models.generative.reuse import (
-    Reuse,
-    TrunkRunner,
-    contract,
-    difference,
-    looking_once,
-    sample_questions,
-    tolerance,
-    ways,
-)
-from beholder.models.generative.texts import Encoded, Layout, Texts
-from beholder.models.generative.tree import TreeRunner
+from beholder.models.generative.prompt_tree import PromptTree
+from beholder.models.generative.tree import TreeRunner, TrunkRunner, looking_once, ways
 from beholder.models.scorer import batches
 from beholder.models.spec import Module, Output, Tensor
 
 LOG = logging.getLogger(__name__)
-ROOM = 0.5
-"""The share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know."""
-MOST_TOGETHER = 8
-"""Pictures at once; a GPU is busy with fewer."""
-
+ROOM = 0.5  # the share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know
+MOST_TOGETHER = 8  # pictures at once; a GPU is busy with fewer
 UNREADABLE = {
     Reuse.PREFIX: "it cannot read a tree of questions",
     Reuse.TRUNK: "it cannot go on from a beginning that was kept",
 }
+Shown = list[tuple[int, Encoded]]  # pictures' rows and what was made of each
 
 
 class Answered(NamedTuple):
@@ -72,162 +62,7 @@ class Sharing:
         self.notes: list[str] = []
         self._proved: set[str] = set()
         self._together = together
-        self._use(reuse or contract(loaded.model) if shared else Reuse.NOTHING)
-
-    def prove(self) -> None:
-        """Share as much as is proved; raise if asking one by one fails the proof."""
-        proof = Proof.of(self.loaded)
-        if fault := self._fault(proof, Reuse.NOTHING):
-            raise ModelError(f"{type(self.loaded.model).__name__} would be scored wrongly and is refused: {fault}.")
-        if self.reuse is Reuse.NOTHING:
-            return
-        faults: list[str] = []
-        for reuse in ways(self.loaded.model):
-            if reuse is Reuse.NOTHING:
-                self._give_up("; ".join(dict.fromkeys(faults)))
-            elif fault := self._fault(proof, reuse):
-                faults.append(fault)
-            else:
-                self._use(reuse)
-                if faults:
-                    self._tell(f"{reuse.value}, because {'; '.join(faults)}", logging.INFO)
-                return
-
-    def _fault(self, proof: Proof, reuse: Reuse) -> str | None:
-        """Why this much may not be shared; None if it is proved."""
-        for order in ORDERS:
-            trial = Sharing(self.loaded, reuse=reuse, together=self._together, quiet=True)
-            if fault := trial.fault or proof.fault(trial, order) or trial.fault:
-                return fault
-        return None
-
-    def layout(self, picture: Picture, questions: Sequence[str]) -> tuple[Layout, Encoded]:
-        """The questions about a picture as tokens, and the inputs made of the picture."""
-        return self._texts.layout(questions, partial(self.loaded.encode, picture))
-
-    def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
-        """The answers to every question about every picture, batch by batch."""
-        if not questions:
-            return
-        groups: dict[int, tuple[Layout, list[tuple[int, Encoded]]]] = {}
-        for row, picture in enumerate(pictures):
-            layout, seen = self.layout(picture, questions)
-            groups.setdefault(id(layout), (layout, []))[1].append((row, seen))
-        for layout, shown in groups.values():
-            yield from self._of_layout(layout, shown)
-
-    def _of_layout(self, layout: Layout, shown: list[tuple[int, Encoded]]) -> Iterator[Answered]:
-        waiting = list(shown)
-        while waiting:
-            if self._runner is None or len(layout.texts) == 1 or not self._in_trunk(layout):
-                yield from self._plainly(layout, waiting)
-                return
-            part = waiting[: self._at_once(layout)]
-            answers = self._tried(layout, part)
-            if answers is None or not self._holds(layout, part[0][1], answers):
-                continue
-            yield from answers
-            waiting = waiting[len(part) :]
-
-    def _tried(self, layout: Layout, part: list[tuple[int, Encoded]]) -> list[Answered] | None:
-        """The answers by tree; None if a way that is not proved yet breaks, which then is not tried again."""
-        assert self._runner is not None
-        try:
-            return list(self._by_tree(layout, part, range(len(layout.texts))))
-        except BeholderError:
-            raise
-        except Exception as error:  # compilers, quantised layers, models with code of their own: anything
-            if self._runner.way(layout.tree()) in self._proved:
-                raise
-            reason = _sentence(error)
-            if self._runner.give_up_kernel():
-                self._tell(f"attention is computed without a compiled kernel, which failed ({reason})", logging.WARNING)
-            else:
-                self._give_up(f"{UNREADABLE[self.reuse]} ({reason})")
-            return None
-
-    def _plainly(self, layout: Layout, shown: list[tuple[int, Encoded]]) -> Iterator[Answered]:
-        """Whole prompts, several pictures at once where all questions about them fit into a batch."""
-        waiting = list(shown)
-        while waiting:
-            part = waiting[: max(1, self.loaded.questions // len(layout.texts))]
-            if len(part) == 1:
-                yield from self._whole_prompts(layout, part)
-            else:
-                try:
-                    yield from list(self._whole_prompts(layout, part))
-                except OutOfMemory:
-                    self.loaded.questions = len(part) // 2 * len(layout.texts)
-                    continue
-            waiting = waiting[len(part) :]
-
-    def _whole_prompts(self, layout: Layout, part: list[tuple[int, Encoded]]) -> Iterator[Answered]:
-        rows, pictures = [row for row, _ in part], [seen for _, seen in part]
-        once = looking_once(self.loaded.model, len(part)) if self.reuse is Reuse.FEATURES else nullcontext()
-        with once:
-            for indices, logits in self.loaded.one_by_one(layout.texts, pictures):
-                yield Answered(rows, indices, logits)
-
-    def _by_tree(self, layout: Layout, part: list[tuple[int, Encoded]], indices: Sequence[int]) -> Iterator[Answered]:
-        """One pass; if memory runs out, with half the pictures, then with half the questions."""
-        assert self._runner is not None
-        try:
-            logits = self._runner.logits(layout.tree(indices), self._inputs(layout.texts[indices[0]], part))
-        except OutOfMemory:
-            if len(part) > 1:
-                self._together = half = len(part) // 2
-                halves = [(some, indices) for some in batches(part, half)]
-            elif len(indices) > 1:
-                ordered = _in_tree_order(layout, indices)
-                halves = [(part, some) for some in batches(ordered, -(-len(ordered) // 2))]
-            else:
-                raise
-        else:
-            yield Answered([row for row, _ in part], list(indices), logits)
-            return
-        for pictures, questions in halves:
-            yield from self._by_tree(layout, list(pictures), questions)
-
-    def _inputs(self, text: Encoded, part: list[tuple[int, Encoded]]) -> Output:
-        """Some pictures with one of the questions."""
-        along = {name: torch.cat([values] * len(part)) for name, values in text.items()}
-        seen = self.loaded.joined([picture for _, picture in part])
-        model = self.loaded.model
-        return transformers.BatchFeature(along | seen).to(model.device, dtype=model.dtype)
-
-    def _holds(self, layout: Layout, seen: Encoded, answers: list[Answered]) -> bool:
-        """Whether some questions about the first picture get the same answers one by one; checked only once."""
-        assert self._runner is not None
-        way = self._runner.way(layout.tree())
-        if way in self._proved:
-            return True
-        indices = sample_questions(layout.tree())
-        plain = torch.cat([self.loaded.logits([layout.texts[index]], seen) for index in indices])
-        if not torch.isfinite(plain).all():
-            return True  # of a picture that no way can answer, nothing is learnt
-        far = difference(_first_row(answers, indices), plain)
-        limit = tolerance(self.loaded.model.dtype, plain)
-        result = f"the largest difference in log-probability to {len(indices)} questions asked one by one is {far:.1g}"
-        if far > limit:
-            self._give_up(f"{result}, more than {limit:.2g}")
-            return False
-        self._proved.add(way)
-        self._tell(f"questions share what they begin with ({way}): {result}", logging.INFO)
-        return True
-
-    def _at_once(self, layout: Layout) -> int:
-        """How many pictures go through the model together: one on a CPU, on a GPU what its memory holds."""
-        if self._together is None:
-            device = self.loaded.model.device
-            self._together = _planned(self.loaded.model, layout) if device.type == "cuda" else 1
-        return self._together
-
-    def _in_trunk(self, layout: Layout) -> bool:
-        """Whether the picture stands in what all questions begin with."""
-        config = self.loaded.model.config
-        mark = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
-        tree = layout.tree()
-        return tree.trunk > 0 and mark not in tree.ids[tree.trunk :]
+        self._use(reuse or ways(loaded.model)[0] if shared else Reuse.NOTHING)
 
     def _use(self, reuse: Reuse) -> None:
         self.reuse, self.fault = reuse, ""
@@ -242,26 +77,160 @@ class Sharing:
 
     def _give_up(self, reason: str) -> None:
         self._runner, self.reuse, self.fault = None, Reuse.NOTHING, reason
-        self._tell(f"questions are asked one by one, which is slow: {reason}", logging.WARNING)
+        self._note(f"questions are asked one by one, which is slow: {reason}", logging.WARNING)
 
-    def _tell(self, note: str, level: int) -> None:
+    def _note(self, note: str, level: int = logging.INFO) -> None:
         self.notes.append(note)
         LOG.log(logging.DEBUG if self._quiet else level, "%s: %s", type(self.loaded.model).__name__, note)
 
+    def prove(self) -> None:
+        """Share as much as is proved; raise if asking one by one fails the proof."""
+        proof = Proof.of(self.loaded)
+        if fault := self._fault(proof, Reuse.NOTHING):
+            raise refusal(type(self.loaded.model).__name__, fault)
+        if self.reuse is Reuse.NOTHING:
+            return
+        faults: list[str] = []
+        for reuse in ways(self.loaded.model):
+            if reuse is Reuse.NOTHING:
+                self._give_up("; ".join(dict.fromkeys(faults)))
+            elif fault := self._fault(proof, reuse):
+                faults.append(fault)
+            else:
+                self._use(reuse)
+                if faults:
+                    self._note(f"{reuse.value}, because {'; '.join(faults)}")
+                return
 
-def _sentence(error: Exception) -> str:
-    """What an error says; of those that say what a model cannot do, only that."""
-    text = " ".join(str(error).split())[:200]
-    return text if isinstance(error, NotImplementedError) and text else f"{type(error).__name__}: {text}"
+    def _fault(self, proof: Proof, reuse: Reuse) -> str | None:
+        """Why this much may not be shared; None if it is proved."""
+        for order in ((0, 1, 2), (2, 1, 0)):
+            trial = Sharing(self.loaded, reuse=reuse, together=self._together, quiet=True)
+            if fault := trial.fault or proof.fault(trial, order) or trial.fault:
+                return fault
+        return None
 
+    def layout(self, picture: Picture, questions: Sequence[str]) -> tuple[Layout, Encoded]:
+        """The questions about a picture as tokens, and the inputs made of the picture."""
+        return self._texts.layout(questions, partial(self.loaded.encode, picture))
 
-def _first_row(answers: list[Answered], indices: Sequence[int]) -> Tensor:
-    """The logits of some questions about the first picture, whichever parts they came in."""
-    first = answers[0].rows[0]
-    by_index = {
-        index: one.logits[0, at] for one in answers if one.rows[0] == first for at, index in enumerate(one.indices)
-    }
-    return torch.stack([by_index[index] for index in indices])
+    def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
+        """The answers to every question about every picture, batch by batch."""
+        if not questions:
+            return
+        groups: dict[int, tuple[Layout, Shown]] = {}
+        for row, picture in enumerate(pictures):
+            layout, seen = self.layout(picture, questions)
+            groups.setdefault(id(layout), (layout, []))[1].append((row, seen))
+        for layout, waiting in groups.values():
+            while waiting:
+                if self._runner is None or len(layout.texts) == 1 or not self._in_trunk(layout):
+                    yield from self._plainly(layout, waiting)
+                    break
+                part = waiting[: self._at_once(layout)]
+                answers = self._tried(self._runner, layout, part)
+                if answers is not None and self._holds(self._runner, layout, part[0][1], answers):
+                    yield from answers
+                    waiting = waiting[len(part) :]
+
+    def _in_trunk(self, layout: Layout) -> bool:
+        """Whether the picture stands in what all questions begin with."""
+        config, tree = self.loaded.model.config, layout.tree()
+        mark = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+        return tree.trunk > 0 and mark not in tree.ids[tree.trunk :]
+
+    def _at_once(self, layout: Layout) -> int:
+        """How many pictures go through the model together: one on a CPU, on a GPU what its memory holds."""
+        if self._together is None:
+            on_gpu = self.loaded.model.device.type == "cuda"
+            self._together = _planned(self.loaded.model, layout) if on_gpu else 1
+        return self._together
+
+    def _tried(self, runner: TreeRunner | TrunkRunner, layout: Layout, part: Shown) -> list[Answered] | None:
+        """The answers by tree; None if a way that is not proved yet breaks, which then is not tried again."""
+        try:
+            return list(self._by_tree(runner, layout, part, range(len(layout.texts))))
+        except BeholderError:
+            raise
+        except Exception as error:  # compilers, quantised layers, models with code of their own: anything
+            if runner.way(layout.tree()) in self._proved:
+                raise
+            reason = " ".join(str(error).split())[:200]
+            if not (isinstance(error, NotImplementedError) and reason):  # which says what the model cannot do
+                reason = f"{type(error).__name__}: {reason}"
+            if runner.give_up_kernel():
+                self._note(f"attention is computed without a compiled kernel, which failed ({reason})", logging.WARNING)
+            else:
+                self._give_up(f"{UNREADABLE[self.reuse]} ({reason})")
+            return None
+
+    def _by_tree(
+        self, runner: TreeRunner | TrunkRunner, layout: Layout, part: Shown, indices: Sequence[int]
+    ) -> Iterator[Answered]:
+        """One pass; if memory runs out, with half the pictures, then with half the questions."""
+        halves: list[tuple[Sequence[tuple[int, Encoded]], Sequence[int]]]
+        model, text = self.loaded.model, layout.texts[indices[0]]
+        inputs = {name: torch.cat([values] * len(part)) for name, values in text.items()}
+        inputs |= self.loaded.joined([seen for _, seen in part])
+        try:
+            placed = transformers.BatchFeature(inputs).to(model.device, dtype=model.dtype)
+            logits = runner.logits(layout.tree(indices), placed)
+        except OutOfMemory:
+            if len(part) > 1:
+                self._together = half = len(part) // 2
+                halves = [(some, indices) for some in batches(part, half)]
+            elif len(indices) > 1:
+                # Neighbours in the tree share most: kept together, halves share what they can.
+                ordered = sorted(indices, key=layout.tree().last_tokens.__getitem__)
+                halves = [(part, some) for some in batches(ordered, -(-len(ordered) // 2))]
+            else:
+                raise
+        else:
+            yield Answered([row for row, _ in part], list(indices), logits)
+            return
+        for pictures, questions in halves:
+            yield from self._by_tree(runner, layout, list(pictures), questions)
+
+    def _holds(self, runner: TreeRunner | TrunkRunner, layout: Layout, seen: Encoded, answers: list[Answered]) -> bool:
+        """Whether some questions about the first picture get the same answers one by one; checked only once."""
+        way = runner.way(layout.tree())
+        if way in self._proved:
+            return True
+        indices = sample_questions(layout.tree())
+        plain = torch.cat([self.loaded.logits([layout.texts[index]], seen) for index in indices])
+        if not torch.isfinite(plain).all():
+            return True  # of a picture that no way can answer, nothing is learnt
+        of_first = [one for one in answers if one.rows[0] == answers[0].rows[0]]  # whichever parts they came in
+        by_index = {index: one.logits[0, at] for one in of_first for at, index in enumerate(one.indices)}
+        far = difference(torch.stack([by_index[index] for index in indices]), plain)
+        limit = tolerance(self.loaded.model.dtype, plain)
+        result = f"the largest difference in log-probability to {len(indices)} questions asked one by one is {far:.1g}"
+        if far > limit:
+            self._give_up(f"{result}, more than {limit:.2g}")
+            return False
+        self._proved.add(way)
+        self._note(f"questions share what they begin with ({way}): {result}")
+        return True
+
+    def _plainly(self, layout: Layout, waiting: Shown) -> Iterator[Answered]:
+        """Whole prompts, several pictures at once where all questions about them fit into a batch."""
+        while waiting:
+            part = waiting[: max(1, self.loaded.questions // len(layout.texts))]
+            whole = self._whole_prompts(layout, part)
+            try:
+                yield from whole if len(part) == 1 else list(whole)
+            except OutOfMemory:
+                if len(part) == 1:
+                    raise
+                self.loaded.questions = len(part) // 2 * len(layout.texts)
+                continue
+            waiting = waiting[len(part) :]
+
+    def _whole_prompts(self, layout: Layout, part: Shown) -> Iterator[Answered]:
+        rows, pictures = [row for row, _ in part], [seen for _, seen in part]
+        with looking_once(self.loaded.model, len(part)) if self.reuse is Reuse.FEATURES else nullcontext():
+            for indices, logits in self.loaded.one_by_one(layout.texts, pictures):
+                yield Answered(rows, indices, logits)
 
 
 def _planned(model: Module, layout: Layout) -> int:
@@ -274,18 +243,41 @@ def _planned(model: Module, layout: Layout) -> int:
     return int(max(1, min(MOST_TOGETHER, ROOM * free // need)))
 
 
-def _in_tree_order(layout: Layout, indices: Sequence[int]) -> list[int]:
-    """Neighbours in the tree share most: kept together, halves share what they can."""
-    at = layout.tree().last_tokens
-    return sorted(indices, key=lambda index: int(at[index]))
+# The proof: how far two ways of asking are apart, and how far they may be
 
-
-# The proof at start
-
+LIKELIEST = 10  # first tokens that are compared
+STEPS = 4  # a logit of 30 is known to 0.125 in bfloat16; two ways that round it differently are soon some apart
+ASKED_BOTH_WAYS = 8
 QUESTIONS = ("Is there a person in the image?", "nurse", "a photo of a doctor, a nurse and a politician")
-WIDE = (1200, 400)
-"""Width and height of the second picture: models that cut pictures into tiles cut it into several."""
-ORDERS = ((0, 1, 2), (2, 1, 0))
+WIDE = (1200, 400)  # the second picture: models that cut pictures into tiles cut it into several
+
+
+def sample_questions(tree: PromptTree) -> list[int]:
+    """A handful of questions: the shortest, the longest, and some spread over the tree."""
+    ends = tree.depth[tree.last_tokens]
+    order = np.argsort(tree.last_tokens, kind="stable")
+    spread = order[np.linspace(0, len(order) - 1, ASKED_BOTH_WAYS - 2).round().astype(int)]
+    return list(dict.fromkeys([int(ends.argmin()), int(ends.argmax()), *map(int, spread)]))
+
+
+def tolerance(dtype: object, plain: Tensor) -> float:
+    """How far two ways may be apart in this precision: more where its steps at the likeliest logits are wide."""
+    allowed = TOLERANCE["log-probability"]
+    largest = _likeliest(plain).values.abs().max().float()
+    step = torch.finfo(dtype).eps * 2.0 ** float(largest.log2().floor())
+    return float(max(allowed.get(str(dtype).removeprefix("torch."), max(allowed.values())), STEPS * step))
+
+
+def difference(ours: Tensor, plain: Tensor) -> float:
+    """The largest distance between two ways' log-probabilities of the likeliest tokens."""
+    own, theirs = (logits.float().log_softmax(dim=-1) for logits in (ours, plain))
+    likeliest = _likeliest(theirs)
+    distance = (own.gather(-1, likeliest.indices) - likeliest.values).abs().max()
+    return float(distance) if torch.isfinite(own).all() else float("inf")
+
+
+def _likeliest(tokens: Tensor) -> Output:
+    return tokens.topk(min(LIKELIEST, tokens.shape[-1]), dim=-1)
 
 
 @dataclass
@@ -314,8 +306,11 @@ class Proof:
         for index, picture in zip(order, pictures, strict=True):
             layout, seen = sharing.layout(picture, QUESTIONS)
             for text, alone in zip(layout.texts, self.inputs[index], strict=True):
-                if names := _unequal(text | seen, alone):
-                    return f"{', '.join(names)} of one picture and question depends on what came before"
+                given = text | seen
+                both = given.keys() & alone.keys()
+                same = {name for name in both if torch.equal(given[name], alone[name])}
+                if other := sorted({*given, *alone} - same):
+                    return f"{', '.join(other)} of one picture and question depends on what came before"
         with running(loaded.model):
             for part in sharing.first_tokens(pictures, QUESTIONS):
                 for row, logits in zip(part.rows, part.logits, strict=True):
@@ -324,9 +319,3 @@ class Proof:
                     if not far <= limit:
                         return f"answers differ by {far:.2g} in log-probability from those alone, more than {limit:.2g}"
         return None
-
-
-def _unequal(ours: Encoded, alone: Encoded) -> list[str]:
-    """The names of the inputs that differ in any value."""
-    names = sorted({*ours, *alone})
-    return [name for name in names if not (name in ours and name in alone and torch.equal(ours[name], alone[name]))]

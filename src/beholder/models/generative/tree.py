@@ -1,63 +1,116 @@
-"""One image, many questions: all prompts about a picture in one pass over their tree.
+"""One image, many questions: what a model lets us reuse between them, and the two ways to run their tree.
 
-The model is called as always, with the pictures and one of the prompts. Where its language model would read that
-prompt, it is given the whole tree instead: the trunk's embeddings as the model made them, picture included, then the
-embeddings of all other tokens, with the positions they have in their own prompts and a mask by which each sees
-only its own prompt. What comes back is cut to the last token of each prompt, and the model goes on to its logits.
+A causal language model never looks ahead, so what it made of the picture and of the words that all questions begin
+with serves all of them. A model whose picture looks at the question (PaliGemma, encoder-decoders) lets only the
+image tower's work be kept; one whose image tower reads the question (InstructBLIP) lets nothing be kept.
 """
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
+from beholder.models.generative.loaded_model import LoadedModel
+from beholder.models.generative.model_types import Reuse, model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
-from beholder.models.generative.reuse import image_tower, language_model
-from beholder.models.generative.tree_attention import (
-    ALIGNED,
-    Bools,
-    CompiledLayers,
-    TreeMask,
-    attending,
-    windows_at_once,
-)
-from beholder.models.spec import Config, Module, Output, Tensor
+from beholder.models.generative.tree_attention import ALIGNED, CompiledLayers, TreeMask, attending, windows_at_once
+from beholder.models.scorer import batches
+from beholder.models.spec import Module, Output, Tensor
+
+
+def ways(model: Module) -> list[Reuse]:
+    """What may be tried with the model's architecture, best first; the last is always to share nothing.
+
+    A layer that hands something on from token to token other than by attention would hand it on over a tree from one
+    question to the next.
+    """
+    config, text = model.config.get_text_config(), language_model(model)
+    known = model_type_of(model.config.model_type).reuse
+    if config.is_encoder_decoder:
+        known = Reuse.FEATURES
+    if known is not None:
+        return list(dict.fromkeys([known, Reuse.NOTHING]))
+    kinds = {*(getattr(config, "layer_types", None) or ()), *(getattr(config, "layers_block_type", None) or ())}
+    by_attention = kinds <= {"full_attention", "sliding_attention"}
+    if text is None or not by_attention or any(isinstance(part, torch.nn.Conv1d) for part in text.modules()):
+        return [Reuse.TRUNK, Reuse.NOTHING]
+    return [Reuse.PREFIX, Reuse.TRUNK, Reuse.NOTHING]
+
+
+def _part(model: Module, names: tuple[str, ...]) -> Module | None:
+    """The first part of the model that has one of these names; None where it is not known."""
+    owners = (model, getattr(model, "model", None))
+    parts = (getattr(owner, name, None) for owner in owners for name in names)
+    return next((part for part in parts if part is not None), None)
+
+
+def language_model(model: Module) -> Module | None:
+    """The part that reads embeddings and gives hidden states, without the head; None where it is not known."""
+    part = _part(model, ("language_model", "text_model"))
+    return part if part is None or part.get_output_embeddings() is None else part.get_decoder()
+
+
+def image_tower(model: Module) -> Module | None:
+    """The part that looks at pictures; None where it is not known."""
+    return _part(model, ("visual", "vision_tower", "vision_model"))
+
+
+@contextmanager
+def looking_once(model: Module, pictures: int = 1) -> Iterator[None]:
+    """While this lasts, the image tower looks once at the pictures it is given, each with all its questions."""
+    tower = image_tower(model)
+    assert tower is not None
+    look = tower.forward
+    seen: list[Output] = []
+
+    def remembered(pixel_values: Tensor, **kwargs: object) -> Output:
+        questions = len(pixel_values) // pictures
+        if not seen:
+            seen.append(look(pixel_values[::questions], **kwargs))
+        repeated = copy.copy(seen[0])
+        for name, value in seen[0].items():
+            if torch.is_tensor(value):
+                repeated[name] = value.repeat_interleave(questions, dim=0)
+        return repeated
+
+    with replaced_forward(tower, remembered):
+        yield
+
+
+# All prompts about a picture in one pass over their tree
 
 WORDS_AGAIN = "per_layer_inputs"
 """What Gemma 3n and 4 hand to the language model beside the embeddings: an embedding of each word for every layer."""
-SLIDING = "sliding_attention"
 BLOCKS, KERNEL = "block by block", "by a compiled kernel"
-WORTH_COMPILING = 2048
-"""Packed tokens; for fewer, compiling takes longer than the work, and a GPU gathers small blocks fast enough."""
-KEPT = 8
-"""Masks kept at a time."""
+WORTH_COMPILING = 2048  # packed tokens; for fewer, compiling takes longer than the work
+KEPT = 8  # masks at a time
 Masks = Tensor | dict[str, Tensor]  # one for all layers, or one for each kind of layer
 
 
-class _Kernel(NamedTuple):
-    """What is compiled: the layers that read, with attention over the tree, and those that look."""
-
-    text: CompiledLayers
-    tower: CompiledLayers
-
-
 class TreeRunner:
-    """Runs trees through one model; masks are kept for trees seen before."""
+    """Runs trees through one model; masks are kept for trees seen before.
+
+    The model is called as always, with the pictures and one of the prompts. Where its language model would read that
+    prompt, it is given the whole tree instead: the trunk's embeddings as the model made them, picture included, then
+    the embeddings of all other tokens, with the positions they have in their own prompts and a mask by which each sees
+    only its own prompt. What comes back is cut to the last token of each prompt, and the model goes on to its logits.
+    """
 
     def __init__(self, model: Module) -> None:
         self._model = model
         text = language_model(model)
         if text is None:
-            raise NotImplementedError("its language model is no part of its own")
+            raise NotImplementedError("its language model is not a separate submodule")
         self._text = text
-        compiling = _on_one_gpu(model)
-        self._kernel = _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
+        compiling = model.device.type == "cuda" and len(set(getattr(model, "hf_device_map", {}).values())) <= 1
+        # What is compiled: the layers that read, with attention over the tree, and those that look.
+        self._kernel = (CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
         last = getattr(getattr(text, "layers", [None])[-1], "mlp", None)
         self._last = None if last is None else _LastStep(last, compiling=compiling)
         self._masks: dict[int, tuple[PromptTree, TreeMask, dict[str, Tensor]]] = {}
@@ -73,39 +126,63 @@ class TreeRunner:
 
     def logits(self, tree: PromptTree, inputs: Mapping[str, Tensor]) -> Tensor:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
-        planted = _Planted(self, tree)
-        grown = partial(planted.grow, self._text.forward)
-        looking = self._kernel.tower.in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
+        grown = partial(self._grow, tree, self._text.forward)
+        looking = self._kernel[1].in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
         with running(), windows_at_once(self._model), looking, replaced_forward(self._text, grown):
             return self._model(**inputs, use_cache=False).logits
 
-    def embed(self, ids: Tensor) -> Tensor:
-        """Words as the model reads them."""
-        return self._model.get_input_embeddings()(ids)
-
-    def embed_again(self, ids: Tensor) -> Tensor:
-        """Words as Gemma's layers read each of them once more, `[1, words, layers, width]`."""
-        return self._text.get_per_layer_inputs(ids[None])
-
-    @property
-    def device(self) -> object:
-        """Where the words' embeddings lie."""
-        return self._model.get_input_embeddings().weight.device
-
-    def hidden(self, forward: Callable[..., Output], mask: TreeMask, handed: Masks, **kwargs: Tensor) -> Output:
-        """The language model's own output at the last token of each prompt."""
-        compiled = self._kernel.text.in_place() if self._kernel and _kernel_mask(handed) else nullcontext()
-        positions = torch.from_numpy(mask.tree.last_tokens).to(kwargs["inputs_embeds"].device)
-        reading = self._last.reading(positions) if self._last else nullcontext()
+    def _grow(
+        self,
+        tree: PromptTree,
+        forward: Callable[..., Output],
+        *args: object,
+        inputs_embeds: Tensor = None,
+        attention_mask: Masks = None,
+        position_ids: Tensor = None,
+        past_key_values: object = None,
+        use_cache: object = None,
+        **others: Tensor,
+    ) -> Output:
+        """What the language model is called with in place of a prompt; its own output at each prompt's last token."""
+        if any(arg is not None for arg in args):
+            raise NotImplementedError("its language model is given its inputs without names")
+        if inputs_embeds is None:
+            raise NotImplementedError("its language model reads words, not embeddings with the picture among them")
+        mask, handed = self._mask(tree, attention_mask)
+        embed = self._model.get_input_embeddings()
+        below = torch.from_numpy(np.pad(tree.ids[tree.trunk :], (0, mask.padded))).to(embed.weight.device)
+        words = embed(below).to(inputs_embeds).expand(len(inputs_embeds), -1, -1)
+        kwargs = {
+            name: self._lengthened(name, value, tree.trunk, below)
+            if torch.is_tensor(value) and value.shape[:2] == inputs_embeds.shape[:2]
+            else value
+            for name, value in others.items()
+        }
+        kwargs["inputs_embeds"] = torch.cat([inputs_embeds[:, : tree.trunk], words], dim=1)
+        kwargs["position_ids"] = _positions(tree, position_ids, mask.size).to(inputs_embeds.device)
+        compiled = self._kernel[0].in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
+        last = torch.from_numpy(tree.last_tokens).to(inputs_embeds.device)
+        reading = self._last.reading(last) if self._last else nullcontext()
         with attending(self._text.config, mask), compiled, reading:
             output = forward(**kwargs, attention_mask=handed, use_cache=False)
-        output.last_hidden_state = output.last_hidden_state[:, positions.to(output.last_hidden_state.device)]
+        output.last_hidden_state = output.last_hidden_state[:, last.to(output.last_hidden_state.device)]
         return output
 
-    def mask(self, tree: PromptTree, given: Masks) -> tuple[TreeMask, Masks]:
+    def _lengthened(self, name: str, value: Tensor, trunk: int, below: Tensor) -> Tensor:
+        """What else runs along the prompt: of Qwen3's picture positions nothing is below the trunk."""
+        if name == WORDS_AGAIN:
+            following = self._text.get_per_layer_inputs(below[None]).expand(len(value), -1, -1, -1)
+        else:
+            following = value.new_zeros(len(value), len(below), *value.shape[2:])
+        return torch.cat([value[:, :trunk], following], dim=1)
+
+    def _mask(self, tree: PromptTree, given: Masks) -> tuple[TreeMask, Masks]:
         """The tree's mask, and what the layers are handed of it: they look it up where they are handed nothing."""
         if id(tree) not in self._masks:
-            kernel, windows = self.way(tree) == KERNEL, _windows(self._text.config)
+            config, kernel = self._text.config, self.way(tree) == KERNEL
+            kinds = dict.fromkeys(getattr(config, "layer_types", None) or ["full_attention"])
+            window = getattr(config, "sliding_window", None)
+            windows = {kind: window if kind == "sliding_attention" else None for kind in kinds}
             own = _own_masks(given, tree.trunk, windows)
             mask = TreeMask(tree, own, padded=-tree.size % ALIGNED if kernel else 0)
             device = self._model.device
@@ -116,73 +193,29 @@ class TreeRunner:
         return mask, handed if len(handed) > 1 else next(iter(handed.values()))
 
 
-@dataclass
-class _Planted:
-    """The moment a prompt reaches the language model and is replaced by the tree."""
+def _positions(tree: PromptTree, given: Tensor, size: int) -> Tensor:
+    """In the trunk as given; below it, one more for each token of the prompt, as after any picture."""
+    depth = torch.from_numpy(np.pad(tree.depth, (0, size - tree.size)))
+    if given is None:
+        return depth[None]
+    trunk = given[..., : tree.trunk]
+    below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
+    return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
 
-    runner: TreeRunner
-    tree: PromptTree
 
-    def grow(
-        self,
-        forward: Callable[..., Output],
-        *args: object,
-        inputs_embeds: Tensor = None,
-        attention_mask: Masks = None,
-        position_ids: Tensor = None,
-        past_key_values: object = None,
-        use_cache: object = None,
-        **others: Tensor,
-    ) -> Output:
-        if args and any(arg is not None for arg in args):
-            raise NotImplementedError("its language model is given its inputs without names")
-        if inputs_embeds is None:
-            raise NotImplementedError("its language model reads words, not embeddings with the picture among them")
-        mask, handed = self.runner.mask(self.tree, attention_mask)
-        device = inputs_embeds.device
-        others = {name: self._lengthened(name, value, inputs_embeds, mask.size) for name, value in others.items()}
-        return self.runner.hidden(
-            forward,
-            mask,
-            handed,
-            inputs_embeds=self._embedded(inputs_embeds, mask.size),
-            position_ids=self._positions(position_ids, mask.size, device),
-            **others,
-        )
-
-    def _embedded(self, prompt: Tensor, size: int) -> Tensor:
-        """The trunk as it is, then every other token by itself."""
-        below = self.runner.embed(self._below(size)).to(prompt)
-        return torch.cat([prompt[:, : self.tree.trunk], below.expand(len(prompt), -1, -1)], dim=1)
-
-    def _positions(self, given: Tensor, size: int, device: object) -> Tensor:
-        """In the trunk as given; below it, one more for each token of the prompt, as after any picture."""
-        tree = self.tree
-        depth = torch.from_numpy(np.concatenate([tree.depth, np.zeros(size - tree.size, dtype=np.int64)]))
-        if given is None:
-            return depth[None].to(device)
-        trunk = given[..., : tree.trunk]
-        below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
-        return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
-
-    def _lengthened(self, name: str, value: Tensor, prompt: Tensor, size: int) -> Tensor:
-        """What else runs along the prompt: of Qwen3's picture positions nothing is below the trunk."""
-        if not torch.is_tensor(value) or value.shape[:2] != prompt.shape[:2]:
-            return value
-        trunk = value[:, : self.tree.trunk]
-        if name == WORDS_AGAIN:
-            return torch.cat([trunk, self.runner.embed_again(self._below(size)).expand(len(value), -1, -1, -1)], dim=1)
-        below = (*value.shape[:1], size - self.tree.trunk, *value.shape[2:])
-        return torch.cat([trunk, value.new_zeros(below)], dim=1)
-
-    def _below(self, size: int) -> Tensor:
-        """The tokens below the trunk; padding is any token."""
-        ids = np.concatenate([self.tree.ids[self.tree.trunk :], np.zeros(size - self.tree.size, dtype=np.int64)])
-        return torch.from_numpy(ids).to(self.runner.device)
+def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Tensor]:
+    """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
+    named = given if isinstance(given, dict) else {"full_attention": given}
+    masks = {}
+    for name, mask in named.items():
+        if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
+            seen = mask[0, 0, :trunk, :trunk]
+            masks[windows[name]] = seen if seen.dtype == torch.bool else seen == 0
+    return masks
 
 
 class _LastStep:
-    """Stands in for the last layer's feed-forward part: only the tokens that are read off go through it.
+    """Stands in for the last layer's feed-forward part: only the tokens that are read go through it.
 
     The others get nothing, and nobody asks for them: no layer follows.
     """
@@ -214,30 +247,113 @@ def _tower_layers(model: Module) -> list[Module]:
     return list(max(lists, key=len, default=[]))
 
 
-def _on_one_gpu(model: Module) -> bool:
-    placed = set(getattr(model, "hf_device_map", {}).values())
-    return model.device.type == "cuda" and len(placed) <= 1
+# For models on which trees are unsupported: each question goes on from what the model keeps of the trunk
+
+BESIDE = "cross_attention_mask"
+"""Which pictures a word may look at, where pictures are no part of the words: all words of a question alike."""
 
 
-def _windows(config: Config) -> dict[str, int | None]:
-    """The kinds of layers, each with how far back it looks."""
-    kinds = getattr(config, "layer_types", None) or ["full_attention"]
-    window = getattr(config, "sliding_window", None)
-    return {kind: window if kind == SLIDING else None for kind in dict.fromkeys(kinds)}
+class TrunkRunner:
+    """Runs the questions of a tree from what the model keeps of their trunk."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        self._loaded, self._model = loaded, loaded.model
+        self._accepted = set(inspect.signature(loaded.model.forward).parameters)
+        self._seen_positions: Tensor | None = None
+
+    def way(self, tree: PromptTree) -> str:
+        """How the questions are run; the same for every tree."""
+        return "from a kept beginning, several at once"
+
+    def give_up_kernel(self) -> bool:
+        """There is none."""
+        return False
+
+    def logits(self, tree: PromptTree, inputs: Mapping[str, Tensor]) -> Tensor:
+        """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
+        branches = [tree.spelled(number)[tree.trunk :] for number in range(len(tree.last_tokens))]
+        order = sorted(range(len(branches)), key=lambda number: len(branches[number]))
+        rows: dict[int, Tensor] = {}
+        with running():
+            kept = self._read_trunk(tree.trunk, inputs)
+            for numbers in batches(order, self._loaded.questions):
+                answers = self._branch(kept, [branches[number] for number in numbers], tree.trunk, inputs)
+                rows |= {number: answers[:, at] for at, number in enumerate(numbers)}
+        return torch.stack([rows[number] for number in range(len(branches))], dim=1)
+
+    def _read_trunk(self, trunk: int, inputs: Mapping[str, Tensor]) -> Output:
+        """The model's own cache after the trunk."""
+        of_picture = self._loaded.pictures.made
+        cut = {name: value if name in of_picture else value[:, :trunk] for name, value in inputs.items()}
+        with self._noting_positions():
+            output = self._model(**cut, use_cache=True, **self._keeping(torch.tensor([trunk - 1])))
+        kept = getattr(output, "past_key_values", None)
+        if kept is None:
+            raise NotImplementedError("the model keeps nothing of what it has read")
+        return kept
+
+    def _branch(self, kept: Output, branches: list[list[int]], trunk: int, inputs: Mapping[str, Tensor]) -> Tensor:
+        """The logits at the last token of each branch, for each picture."""
+        ids, pictures = inputs["input_ids"], len(inputs["input_ids"])
+        longest = max(map(len, branches))
+        rows = torch.tensor([[*branch, *[0] * (longest - len(branch))] for branch in branches], device=ids.device)
+        given = {"input_ids": rows.repeat(pictures, 1), "use_cache": True}
+        given["attention_mask"] = ids.new_ones(len(given["input_ids"]), trunk + longest)
+        given["past_key_values"] = _copied(kept, pictures, len(branches))
+        if self._seen_positions is not None and "position_ids" in self._accepted:
+            given["position_ids"] = _after(self._seen_positions, len(branches), longest)
+        if BESIDE in inputs:
+            last = inputs[BESIDE][:, trunk - 1 : trunk].repeat_interleave(len(branches), dim=0)
+            given[BESIDE] = last.repeat(1, longest, *[1] * (last.ndim - 2))
+        ends = torch.tensor([len(branch) - 1 for branch in branches])
+        read = ends.unique()
+        logits = self._model(**given, **self._keeping(read)).logits.unflatten(0, (pictures, -1))
+        at = torch.searchsorted(read, ends) if "logits_to_keep" in self._accepted else ends
+        return logits[:, torch.arange(len(branches)), at.to(logits.device)]
+
+    def _keeping(self, positions: Tensor) -> dict[str, Tensor]:
+        """Logits at these positions only, where the model can be asked for some."""
+        return {"logits_to_keep": positions.to(self._model.device)} if "logits_to_keep" in self._accepted else {}
+
+    @contextmanager
+    def _noting_positions(self) -> Iterator[None]:
+        """Remembers the positions that the model gives to the tokens of the trunk."""
+        self._seen_positions, text = None, language_model(self._model)
+        forward = getattr(text, "forward", None)
+
+        def noting(*args: object, position_ids: Tensor = None, **kwargs: object) -> Output:
+            assert forward is not None
+            self._seen_positions = position_ids
+            return forward(*args, position_ids=position_ids, **kwargs)
+
+        known = forward is not None and "position_ids" in inspect.signature(forward).parameters
+        with replaced_forward(text, noting) if known else nullcontext():
+            yield
 
 
-def _kernel_mask(handed: Masks) -> bool:
-    """Whether what the layers are handed is for the kernel."""
-    one = next(iter(handed.values())) if isinstance(handed, dict) else handed
-    return one is not None
+def _after(positions: Tensor, branches: int, length: int) -> Tensor:
+    """The positions that follow the trunk, for every picture and branch.
+
+    A picture's tokens may have a time, a row and a column; words behind it go on after the largest of the three. A
+    fourth kind, before those three, counts tokens.
+    """
+    last = positions.amax(dim=-1, keepdim=True)
+    if last.ndim == 3:
+        last = torch.cat([last[:-3], last[-3:].amax(dim=0, keepdim=True).expand_as(last[-3:])])
+    following = last + 1 + torch.arange(length, device=positions.device)
+    return following.repeat_interleave(branches, dim=-2)
 
 
-def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Bools]:
-    """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
-    named = given if isinstance(given, dict) else {"full_attention": given}
-    masks = {}
-    for name, mask in named.items():
-        if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
-            seen = mask[0, 0, :trunk, :trunk]
-            masks[windows[name]] = (seen if seen.dtype == torch.bool else seen == 0).cpu().numpy()
-    return masks
+def _copied(kept: Output, pictures: int, branches: int) -> Output:
+    """The cache of some pictures, once for every branch of each; the original stays as it is.
+
+    The tensors of a copied layer are the original's until they are replaced.
+    """
+    copied = copy.copy(kept)
+    copied.layers = [copy.copy(layer) for layer in kept.layers]
+    for layer in copied.layers:
+        for name, value in vars(layer).items():
+            if isinstance(value, list | dict):
+                setattr(layer, name, copy.copy(value))
+    copied.reorder_cache(torch.arange(pictures).repeat_interleave(branches))
+    return copied

@@ -12,26 +12,22 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from beholder.core.files import cache_folder, private_folder
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch, transformers
-from beholder.models.generative.prompt_tree import Ints, PromptTree
+from beholder.models.generative.model_types import model_type_of
+from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.spec import Config, Module, Tensor
 
-NAME = "beholder_tree"
-RUN = 64
-"""Queries in a run. Longer runs look at more of each other in vain; shorter ones gather the trunk more often."""
+RUN = 64  # queries. Longer runs look at more of each other in vain; shorter ones gather the trunk more often
 ALIGNED = 64
 """The kernel's block, of queries and of keys: a tree is ragged, and larger blocks look at more in vain. Packed tokens
 are padded to a multiple of it on a GPU."""
-WIDE = 128
-"""Heads wider than this take half as many keys at a time, so that they fit into a small card's shared memory."""
-Bools = npt.NDArray[np.bool_]
+WIDE = 128  # heads wider than this take half as many keys at a time, to fit into a small GPU's shared memory
 
 
 @dataclass
@@ -39,51 +35,24 @@ class TreeMask:
     """What each packed token sees, in the forms that the two ways need."""
 
     tree: PromptTree
-    own: Mapping[int | None, Bools] = field(default_factory=dict)
+    own: Mapping[int | None, Tensor] = field(default_factory=dict)
     """By sliding window: the trunk's mask as the model itself makes it, where that is not plainly causal."""
-    padded: int = 0
-    """Tokens of no meaning behind the tree, which see only themselves."""
+    padded: int = 0  # tokens of no meaning behind the tree, which see only themselves
+
+    _runs: dict[tuple[int | None, object], tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         return self.tree.size + self.padded
 
-    def allowed(self, query: Ints, key: Ints, window: int | None) -> Bools:
-        """Whether tokens of the tree see others, for index arrays that broadcast."""
-        near = self.tree.depth[query] - self.tree.depth[key] < (window or self.tree.size + 1)
-        seen = self.tree.sees(query, key) & near
-        own = self.own.get(window)
-        if own is None:
-            return np.asarray(seen)
-        inner = (query < self.tree.trunk) & (key < self.tree.trunk)
-        last = self.tree.trunk - 1
-        return np.where(inner, own[np.minimum(query, last), np.minimum(key, last)], seen)
-
-    @cached_property
-    def _runs(self) -> dict[tuple[int | None, object], tuple[Tensor, Tensor, Tensor]]:
-        return {}
-
-    def runs(self, window: int | None, device: object) -> tuple[Tensor, Tensor, Tensor]:
-        """Of the trunk, who sees whom; for each run below it, which tokens it is shown and who sees which."""
-        if (window, device) not in self._runs:
-            positions = np.arange(self.tree.trunk)
-            arrays = self.allowed(positions[:, None], positions[None, :], window), *_gathered(self, window)
-            trunk, keys, masks = (torch.from_numpy(array).to(device) for array in arrays)
-            self._runs[window, device] = trunk, keys, masks
-        return self._runs[window, device]
-
-    def block_mask(self, window: int | None, device: object) -> Tensor:
-        """The same for FlexAttention."""
-        from torch.nn.attention.flex_attention import create_block_mask
-
-        size, trunk = self.tree.size, self.tree.trunk
-        padding = np.arange(size, self.size)
+    def rule(self, window: int | None, device: object) -> Callable[[Tensor, Tensor], Tensor]:
+        """Whether queries see keys, for packed positions that broadcast."""
+        trunk, padding = self.tree.trunk, np.arange(self.tree.size, self.size)
         end = torch.from_numpy(np.concatenate([self.tree.end, padding + 1])).to(device)
         depth = torch.from_numpy(np.concatenate([self.tree.depth, padding * 0])).to(device)
-        own = self.own.get(window)
-        inner = None if own is None else torch.from_numpy(own).to(device)
+        inner = self.own[window].to(device) if window in self.own else None
 
-        def rule(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        def sees(query: Tensor, key: Tensor) -> Tensor:
             seen = (key <= query) & (query < end[key])
             if window is not None:
                 seen = seen & (depth[query] - depth[key] < window)
@@ -92,26 +61,52 @@ class TreeMask:
                 seen = torch.where(both, inner[query.clamp(max=trunk - 1), key.clamp(max=trunk - 1)], seen)
             return seen
 
-        return create_block_mask(
-            rule, None, None, self.size, self.size, device=str(device), BLOCK_SIZE=(ALIGNED, ALIGNED)
-        )
+        return sees
+
+    def runs(self, window: int | None, device: object) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the trunk, who sees whom; for each run below it, which tokens it is shown and who sees which."""
+        if (window, device) not in self._runs:
+            sees, positions = self.rule(window, "cpu"), torch.arange(self.tree.trunk)
+            parts = sees(positions[:, None], positions[None, :]), *_gathered(self.tree, sees)
+            trunk, keys, allowed = (part.to(device) for part in parts)
+            self._runs[window, device] = trunk, keys, allowed
+        return self._runs[window, device]
+
+    def block_mask(self, window: int | None, device: object) -> Tensor:
+        """The same for FlexAttention."""
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        sees = self.rule(window, device)
+        shape = None, None, self.size, self.size
+        blocks = {"device": str(device), "BLOCK_SIZE": (ALIGNED, ALIGNED)}
+        return create_block_mask(lambda batch, head, query, key: sees(query, key), *shape, **blocks)
 
 
-def _gathered(mask: TreeMask, window: int | None) -> tuple[Ints, Bools]:
+def _gathered(tree: PromptTree, sees: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor]:
     """Runs of `RUN` queries with the tokens each is shown, padded to one width."""
-    tree = mask.tree
     starts = range(tree.trunk, tree.size, RUN)
-    above = [tree.ancestors(start) for start in starts]
-    width = max(len(some) for some in above)
-    keys = np.zeros((len(starts), width + RUN), dtype=np.int64)
-    allowed = np.zeros((len(starts), RUN, width + RUN), dtype=np.bool_)
+    above = [torch.from_numpy(tree.ancestors(start)) for start in starts]
+    width = max(map(len, above)) + RUN
+    keys = torch.zeros(len(starts), width, dtype=torch.int64)
+    allowed = torch.zeros(len(starts), RUN, width, dtype=torch.bool)
     for row, (start, some) in enumerate(zip(starts, above, strict=True)):
-        run = np.arange(start, min(start + RUN, tree.size))
-        shown = np.concatenate([some, run])
+        run = torch.arange(start, min(start + RUN, tree.size))
+        shown = torch.cat([some, run])
         keys[row, : len(shown)] = shown
-        allowed[row, : len(run), : len(shown)] = mask.allowed(run[:, None], shown[None, :], window)
+        allowed[row, : len(run), : len(shown)] = sees(run[:, None], shown[None, :])
         allowed[row, len(run) :, 0] = True  # a query behind the last one, cut off below, must see something
     return keys, allowed
+
+
+@contextmanager
+def _attending_by(config: Config, name: str, attention: Callable[..., tuple[Tensor, None]]) -> Iterator[None]:
+    transformers.AttentionInterface.register(name, attention)
+    before = config._attn_implementation
+    config._attn_implementation = name
+    try:
+        yield
+    finally:
+        config._attn_implementation = before
 
 
 _current: TreeMask | None = None
@@ -121,13 +116,12 @@ _current: TreeMask | None = None
 def attending(config: Config, mask: TreeMask) -> Iterator[None]:
     """While this lasts, a language model with this config attends over the tree."""
     global _current
-    transformers.AttentionInterface.register(NAME, tree_attention)
-    before = config._attn_implementation
-    config._attn_implementation, _current = NAME, mask
+    _current = mask
     try:
-        yield
+        with _attending_by(config, "beholder_tree", tree_attention):
+            yield
     finally:
-        config._attn_implementation, _current = before, None
+        _current = None
 
 
 def tree_attention(
@@ -158,9 +152,8 @@ def _flex(query: Tensor, key: Tensor, value: Tensor, block_mask: Tensor, scaling
     grouped = query.shape[1] != key.shape[1]
     keys = ALIGNED if query.shape[-1] <= WIDE else ALIGNED // 2
     tiles = {"BLOCK_M": ALIGNED, "BLOCK_N": keys, "num_warps": 4, "num_stages": 2} if query.is_cuda else None
-    return flex_attention(
-        query, key, value, block_mask=block_mask, scale=scaling, enable_gqa=grouped, kernel_options=tiles
-    )
+    options = {"scale": scaling, "enable_gqa": grouped, "kernel_options": tiles}
+    return flex_attention(query, key, value, block_mask=block_mask, **options)
 
 
 def _blocks(
@@ -174,14 +167,11 @@ def _blocks(
     behind = count * RUN - (query.shape[2] - trunk)
     below = torch.nn.functional.pad(query[:, :, trunk:], (0, 0, 0, behind))
     below = below.reshape(batch, heads, count, RUN, width).transpose(1, 2).flatten(0, 1)
-    seen = _dense(below, _shown(key, keys), _shown(value, keys), allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
+    # What each run is shown; runs join the batch.
+    key, value = (states[:, :, keys].transpose(1, 2).flatten(0, 1) for states in (key, value))
+    seen = _dense(below, key, value, allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
     seen = seen.unflatten(0, (batch, count)).transpose(1, 2).reshape(batch, heads, count * RUN, -1)
     return torch.cat([above, seen[:, :, : query.shape[2] - trunk]], dim=2)
-
-
-def _shown(states: Tensor, keys: Tensor) -> Tensor:
-    """The states of the tokens that each run is shown: runs join the batch."""
-    return states[:, :, keys].transpose(1, 2).flatten(0, 1)
 
 
 def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None) -> Tensor:
@@ -197,8 +187,8 @@ def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: flo
 
 # Layers of a model, compiled, which replace the originals only while they are needed
 
+# Where torch keeps what it compiled: anew, the first pictures took 40 s in place of 11 (Qwen2.5-VL-3B, one H200).
 KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
-"""Where torch keeps what it compiled: anew, the first pictures took 40 s in place of 11 (Qwen2.5-VL-3B, one H200)."""
 
 
 class CompiledLayers:
@@ -220,25 +210,17 @@ class CompiledLayers:
 
 # Image towers that look through windows (Qwen2.5-VL and its kin), without a Python loop over the windows
 
-WINDOWS = "beholder_windows_as_in_flash"
 _read: deque[tuple[Tensor, list[int]]] = deque(maxlen=2)
-TOWERS = {"qwen2_vl", "qwen2_5_vl", "qwen3_vl"}
 
 
 @contextmanager
 def windows_at_once(model: Module) -> Iterator[None]:
     """While this lasts, a tower that is known to look through windows looks through all of them at once."""
-    if model.config.model_type not in TOWERS:
+    if not model_type_of(model.config.model_type).windows:
         yield
         return
-    transformers.AttentionInterface.register(WINDOWS, _attention(model.device.type))
-    config = model.config.vision_config
-    before = config._attn_implementation
-    config._attn_implementation = WINDOWS
-    try:
+    with _attending_by(model.config.vision_config, "beholder_windows_as_in_flash", _attention(model.device.type)):
         yield
-    finally:
-        config._attn_implementation = before
 
 
 @cache

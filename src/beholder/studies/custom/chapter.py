@@ -1,97 +1,226 @@
-"""The chapter on a user's own prompts."""
+"""The chapter on a user's own prompts: gaps, slopes and intersections, all of them judged together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import polars as pl
 
 from beholder.chapter.chapter import (
     EQUIVALENCE,
     INTERVALS,
+    MEANINGS,
     Cell,
     Chapter,
+    Column,
     Question,
     Table,
-    labels,
-    names,
+    p_cell,
     percent_cell,
     rows_of,
+    tabled,
 )
-from beholder.chapter.charts import Figure, dots, sentence
+from beholder.chapter.charts import Figure, dots, each_model, sentence
+from beholder.chapter.finding import Finding, finding, verdict_of_rows
 from beholder.chapter.numbers import (
+    ABSENT,
     Result,
     has_interval,
+    listed,
     percent,
     plural,
     points,
     points_decimals,
+    points_range,
     remarks,
     row_p_value,
 )
-from beholder.comparison.verdicts import DIFFERENCE
-from beholder.metrics.equivalence import VERDICTS
+from beholder.chapter.queries import deciding_rows
+from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
+from beholder.comparison.groups import REST
+from beholder.core.results import WITHIN
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.findings import BASES, BELIEF, custom_findings, differences, mean_of, within
-from beholder.studies.custom.gaps import BALANCE
+from beholder.studies.custom.gaps import BALANCE, GAPS, KINDS
 
-MANY = 12
-"""Rows above which a table is better opened than shown."""
+BASES = {gap.removesuffix("gap") + kind: base for base, gap in GAPS.items() for kind in KINDS}
+"""What is measured, by the metric that says how it differs."""
+BELIEF = "custom.probability"
+MEASURED = {
+    BELIEF: ("Belief in “{}”", "Mean belief in “{}”"),
+    "custom.p_yes": ("P(yes) to “{}”", "Mean P(yes) to “{}”"),
+    "custom.presence": ("The presence of “{}”", "The mean presence of “{}”"),
+    "custom.association": ("Belief in the correct prompt", "Mean belief in the correct prompt"),
+    "custom.association_top1": ("The share of images whose correct prompt comes first",) * 2,
+}
+"""What differs, in a headline and at the beginning of a sentence."""
 NO_PROMPT = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
 """Metrics about a whole level, and what their rows are called."""
+MOST_FINDINGS = 4
+MANY = 12  # rows above which a table is better opened than shown
 
 
-def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
-    """What differs; then, for every level and attribute, prompts down and groups across. `template` is the level."""
-    yield from _gap_table(part)
-    yield from _slope_table(part)
-    yield from _interaction_table(part)
-    yield from _equivalence_table(part)
-    yield from _balance_table(part)
-    rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
-    for level in dict.fromkeys(row["template"] for row in rows):
-        of_level = [row for row in rows if row["template"] == level]
-        for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
-            own = [row for row in of_level if row["subset"] in (None, attribute)]
-            yield _custom_table(part, level, attribute, own)
+def differences(part: pl.DataFrame, kind: str) -> list[Result]:
+    """The rows that decide about a kind of difference; of gaps only the two groups farthest apart."""
+    metrics = [gap.removesuffix("gap") + kind for gap in GAPS.values()]
+    rows = [row for metric in metrics for row in deciding_rows(part, metric.removeprefix("custom.")).to_dicts()]
+    return [row for row in rows if row["metric"] in metrics and row["against"] != REST]
 
 
-def _custom_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    cell_of = {(row["model"], row["metric"], row["concept"], row["group"]): row for row in rows}
-    counts = {group: max((row["n"] for row in rows if row["group"] == group), default=0) for group in groups}
-    body = [
-        [
-            *names(part, model, NO_PROMPT.get(metric, concept or "")),
-            *(percent_cell(cell_of.get((model, metric, concept, group))) for group in groups),
-        ]
-        for model, metric, concept in dict.fromkeys((row["model"], row["metric"], row["concept"]) for row in rows)
+def within(row: Result) -> str:
+    """What a difference was measured within, such as `branch: actors`; nothing where it is the plain one."""
+    return (row.get("variant") or "").removeprefix(WITHIN)
+
+
+# Findings
+
+
+def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
+    """The widest differences that were found, or that none was; and labels that go together with those compared."""
+    gaps, slopes, crossed = (differences(part, kind) for kind in ("gap", "slope", "interaction"))
+    found = [
+        *(_gap(part, row) for row in gaps if row["verdict"] == DIFFERENCE),
+        *(_slope(row) for row in slopes if row["verdict"] == DIFFERENCE),
+        *(_interaction(row) for row in crossed if row["verdict"] == DIFFERENCE),
     ]
-    return Table(
-        ("Prompts" if level in (None, ONE_LEVEL) else f"Prompts of level {level}")
-        + (f" by {attribute}" if attribute else ""),
-        f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}",
-        [*labels(part, "Prompt"), *(f"{_group_name(group)} (n = {counts[group]})" for group in groups)],
-        body,
-        len(labels(part, "Prompt")),
-        tuple(dict.fromkeys(f"{_group_name(row['group'])}: {remarks(row)}" for row in rows if row["value"] is None)),
-        "prompts",
-    )
+    yield from sorted(found, key=lambda each: -each.effect)[:MOST_FINDINGS]
+    if not found and (gaps or slopes):
+        yield _nothing(part, [row for row in gaps if ": " not in within(row)], slopes)
+    for rows in imbalances(part).values():
+        headline = f"In this data {_go_together(rows)}"
+        yield finding(rows[0], "balance", headline, _shares(rows), verdict=FACT, more=rows[1:])
 
+
+def _subject(row: Result) -> str:
+    return MEASURED[BASES[row["metric"]]][0].format(row["concept"])
+
+
+def _what(row: Result) -> str:
+    """What differs, at the beginning of a sentence."""
+    base, level = BASES[row["metric"]], row["template"]
+    among = "" if level in (None, ONE_LEVEL) or base != BELIEF else f" among the prompts of level “{level}”"
+    return MEASURED[base][1].format(row["concept"]) + among
+
+
+def _bracket(row: Result) -> str:
+    bounds = f"95 % interval {points_range(row)} points" if has_interval(row) else "no interval"
+    p_value = "" if row["p_value"] is None else f", p {row_p_value(row)}"
+    return f"{bounds}{p_value}, n = {row['n']:,}"
+
+
+def _found(row: Result, headline: str, sentence: str) -> Finding:
+    return finding(row, "custom", headline, sentence, verdict=DIFFERENCE, effect=abs(row["value"]))
+
+
+def _gap(part: pl.DataFrame, row: Result) -> Finding:
+    means = [f"{percent(_mean_of(part, row, row[end]))} for {plural(row[end])}" for end in ("group", "against")]
+    strata = f"; within {within(row)} they are" if within(row) else ":"
+    apart = f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)})."
+    sentence = f"{_what(row)} is {' and '.join(means)}{strata} {apart}{_warning(part, row['subset'])}"
+    return _found(row, f"{_subject(row)} differs by {row['subset']}", sentence)
+
+
+def _mean_of(part: pl.DataFrame, row: Result, group: str) -> float | None:
+    """The mean of one of the groups that a gap compares."""
+    where = {key: row[key] for key in ("model", "subset", "concept") if row[key] is not None}
+    same = part.filter(metric=BASES[row["metric"]], group=group, **where)
+    same = same.filter(pl.col("template").eq_missing(pl.lit(row["template"], pl.String)))
+    return same["value"][0] if same.height else None
+
+
+def _slope(row: Result) -> Finding:
+    rises = "rises" if row["value"] > 0 else "falls"
+    strata = f", within {within(row)}" if within(row) else ""
+    sentence = (
+        f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points per unit of {row['subset']}{strata} "
+        f"({_bracket(row)})."
+    )
+    return _found(row, f"{_subject(row)} {rises} with {row['subset']}", sentence)
+
+
+def _interaction(row: Result) -> Finding:
+    more = "above" if row["value"] > 0 else "below"
+    sentence = (
+        f"{_what(row)} is, for {row['group']}, {points(abs(row['value']), points_decimals(row))} points {more} what "
+        f"its two attributes add up to ({row['subset']}; {_bracket(row)})."
+    )
+    return _found(row, f"{_subject(row)} differs for {row['group']} beyond its two attributes", sentence)
+
+
+def _nothing(part: pl.DataFrame, gaps: list[Result], slopes: list[Result]) -> Finding:
+    """That nothing was found, with the widest gap that was seen and how large one could still be."""
+    rows, verdict = gaps or slopes, verdict_of_rows(gaps or slopes)
+    widest = max(rows, key=lambda row: abs(row["value"]))
+    names = list(dict.fromkeys(row["subset"] for row in rows))
+    attributes = listed(names)
+    sentence = f"No prompt is found to differ by {attributes}, with all prompts and groups judged together."
+    if verdict == TOO_LITTLE:
+        sentence = f"The data are too few to say whether a prompt differs by {attributes}."
+    if gaps:
+        strata = f" within {within(widest)}" if within(widest) else ""
+        sentence += (
+            f" {_subject(widest)} has the widest gap{strata}: {points(widest['value'], points_decimals(widest))} "
+            f"points between {plural(widest['group'])} and {plural(widest['against'])} ({_bracket(widest)})."
+        )
+    bounds = [max(abs(row["low"]), abs(row["high"])) for row in gaps if has_interval(row)]
+    if bounds:
+        sentence += f" Gaps of up to {points(max(bounds))} points could have been missed."
+    if alike := differences(part, "equivalence"):
+        inside = sum(row["equivalence"] == "equivalent" for row in alike)
+        delta = points(alike[0]["delta"], 2).rstrip("0").rstrip(".")
+        sentence += f" Shown to lie within {delta} points: {inside} of {len(alike)} comparisons."
+    sentence += "".join(_warning(part, attribute) for attribute in names)
+    return finding(widest, "custom", f"No difference by {attributes} was found", sentence, verdict=verdict)
+
+
+def imbalances(part: pl.DataFrame) -> dict[tuple[str, str], list[Result]]:
+    """By attribute and other label that go together: shares of the label's most unequal value, group by group."""
+    found = {}
+    for (attribute, label), rows in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
+        by_value = [own.to_dicts() for _, own in rows.group_by("template", maintain_order=True)]
+        found[str(attribute), str(label)] = max(by_value, key=lambda own: np.ptp([row["value"] for row in own]))
+    return found
+
+
+def _warning(part: pl.DataFrame, attribute: str) -> str:
+    """The label that goes most together with an attribute: it may be behind a difference, or hide one."""
+    rows = next((rows for (own, _), rows in imbalances(part).items() if own == attribute), None)
+    return f" But {_go_together(rows)} in this data: {_shares(rows)}" if rows else ""
+
+
+def _go_together(rows: list[Result]) -> str:
+    return f"{rows[0]['subset']} and {rows[0]['concept']} go together"
+
+
+def _shares(rows: list[Result]) -> str:
+    shares = listed([f"{percent(row['value'])} of {plural(row['group'])}" for row in rows])
+    return f"{shares} are {rows[0]['template']}; compare within it: --within {rows[0]['concept']}."
+
+
+# Tables
 
 JUDGED = (
     f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
 )
-
-
-def _name_cells(part: pl.DataFrame, row: Result) -> list[Cell]:
-    """Model, attribute and prompt."""
-    base = BASES[row["metric"]]
-    level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
-    name = NO_PROMPT.get(base, row["concept"] or "")
-    suffix = {"custom.p_yes": ", P(yes)", "custom.presence": ", presence"}.get(base, "")
-    attribute = f"{row['subset']} within {within(row)}" if within(row) else row["subset"]
-    return names(part, row["model"], attribute, f"{level}{name}{suffix}")
+TESTED: tuple[Column, ...] = (("p", p_cell), ("n", "n"))
+TABLES: dict[str, tuple[str, str, list[Column]]] = {
+    "gap": (
+        "Gaps between groups",
+        "The two groups farthest apart, in points; of several pairs that differ, the widest of these.",
+        [("Higher", "group"), ("Lower", "against"), ("Gap", lambda row: _points(row))],
+    ),
+    "slope": (
+        "Slopes",
+        "Change with one more of a number (such as a year of age), in points; a straight line by least squares.",
+        [("Points", lambda row: _points(row, 2))],
+    ),
+    "interaction": (
+        "Intersections",
+        "How far intersections depart from what their two attributes add up to, in points.",
+        [("Intersection", "group"), ("Points", lambda row: _points(row))],
+    ),
+}
+"""Title, caption and columns of each kind of difference."""
 
 
 def _points(row: Result, decimals: int | None = None) -> Cell:
@@ -100,132 +229,128 @@ def _points(row: Result, decimals: int | None = None) -> Cell:
     return Cell(points(row["value"], places), bounds, strong=row["verdict"] == DIFFERENCE)
 
 
-def _difference_table(
-    part: pl.DataFrame, kind: str, title: str, caption: str, header: list[str], cells: Callable[[Result], list[Cell]]
-) -> Iterator[Table]:
-    rows = differences(part, kind)
-    if not rows:
-        return
-    rows = sorted(rows, key=lambda row: (row["verdict"] != DIFFERENCE, -abs(row["value"])))
-    left = labels(part, "Attribute", "Prompt")
-    body = [[*_name_cells(part, row), *cells(row)] for row in rows]
-    yield Table(title, f"{caption} {JUDGED}", [*left, *header], body, len(left), topic="prompts", long=len(body) > MANY)
+def _attribute(row: Result) -> str:
+    return f"{row['subset']} within {within(row)}" if within(row) else str(row["subset"])
 
 
-def _gap_table(part: pl.DataFrame) -> Iterator[Table]:
-    def cells(row: Result) -> list[Cell]:
-        ends = (Cell(row["group"]), Cell(row["against"]))
-        return [*ends, _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
-
-    caption = "The two groups farthest apart, in points; of several pairs that differ, the widest of these."
-    header = ["Higher", "Lower", "Gap", "p", "n"]
-    yield from _difference_table(part, "gap", "Gaps between groups", caption, header, cells)
+def _prompt(row: Result) -> str:
+    base = BASES[row["metric"]]
+    level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
+    suffix = {"custom.p_yes": ", P(yes)", "custom.presence": ", presence"}.get(base, "")
+    return f"{level}{NO_PROMPT.get(base, row['concept'] or '')}{suffix}"
 
 
-def _slope_table(part: pl.DataFrame) -> Iterator[Table]:
-    def cells(row: Result) -> list[Cell]:
-        return [_points(row, 2), Cell(row_p_value(row)), Cell(str(row["n"]))]
-
-    caption = "Change with one more of a number (such as a year of age), in points; a straight line by least squares."
-    yield from _difference_table(part, "slope", "Slopes", caption, ["Points", "p", "n"], cells)
+LEFT: list[Column] = [("Attribute", _attribute), ("Prompt", _prompt)]
 
 
-def _interaction_table(part: pl.DataFrame) -> Iterator[Table]:
-    def cells(row: Result) -> list[Cell]:
-        return [Cell(row["group"]), _points(row), Cell(row_p_value(row)), Cell(str(row["n"]))]
+def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """What differs; then, for every level and attribute, prompts down and groups across. `template` is the level."""
+    for kind, (title, caption, columns) in TABLES.items():
+        rows = sorted(differences(part, kind), key=lambda row: (row["verdict"] != DIFFERENCE, -abs(row["value"])))
+        if rows:
+            caption = f"{caption} {JUDGED}"
+            yield _table(part, rows, LEFT, [*columns, *TESTED], title, caption)
+    if rows := differences(part, "equivalence"):
+        title = f"Are groups shown to be within {100 * rows[0]['delta']:g} points?"
+        caption = f"{EQUIVALENCE} In points, for all prompts and attributes together."
+        verdict: Column = ("Verdict", lambda row: Cell(row["equivalence"], strong=True))
+        columns = [("Bound", lambda row: points(row["value"])), verdict]
+        yield _table(part, rows, LEFT, columns, title, caption)._replace(notes=MEANINGS)
+    yield from _balance_tables(part)
+    rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
+    for level in dict.fromkeys(row["template"] for row in rows):
+        of_level = [row for row in rows if row["template"] == level]
+        for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
+            own = [row for row in of_level if row["subset"] in (None, attribute)]
+            yield _prompt_table(part, level, attribute, own)
 
-    caption = "How far intersections depart from what their two attributes add up to, in points."
-    header = ["Intersection", "Points", "p", "n"]
-    yield from _difference_table(part, "interaction", "Intersections", caption, header, cells)
+
+def _table(
+    part: pl.DataFrame, rows: list[Result], left: Sequence[Column], columns: Sequence[Column], title: str, caption: str
+) -> Table:
+    return tabled(part, rows, left, columns, title=title, caption=caption, topic="prompts", long=len(rows) > MANY)
 
 
-def _balance_table(part: pl.DataFrame) -> Iterator[Table]:
+def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
+    keys = "model", "metric", "concept"
+    lines: dict[tuple[str, ...], Result] = {}
+    for row in rows:
+        line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
+        line["cells"][row["group"]] = percent_cell(row)
+    most = {group: max(row["n"] for row in rows if row["group"] == group) for group in _groups(rows)}
+    columns = [(f"{group or 'everyone'} (n = {n})", _cell_of(group)) for group, n in most.items()]
+    left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
+    caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
+    absent = [row for row in rows if row["value"] is None]
+    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {remarks(row)}" for row in absent)
+    table = _table(part, list(lines.values()), left, columns, sentence("", _prompts(level, attribute)), caption)
+    return table._replace(notes=tuple(notes), long=False)
+
+
+def _groups(rows: list[Result]) -> list[str | None]:
+    return list(dict.fromkeys(row["group"] for row in rows))
+
+
+def _cell_of(group: str | None) -> Callable[[Result], Cell | str]:
+    """A group's cell; a group may have any name."""
+    return lambda line: line["cells"].get(group, Cell(ABSENT))
+
+
+def _prompts(level: str | None, attribute: str | None) -> str:
+    """What is compared, in a title."""
+    what = "prompts" if level in (None, ONE_LEVEL) else f"prompts of level {level}"
+    return f"{what} by {attribute}" if attribute else what
+
+
+def _balance_tables(part: pl.DataFrame) -> Iterator[Table]:
     for (attribute, label), own in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
         rows = own.unique(["group", "template"], maintain_order=True).to_dicts()
-        groups = list(dict.fromkeys(row["group"] for row in rows))
-        share = {(row["template"], row["group"]): percent(row["value"]) for row in rows}
-        values = dict.fromkeys(row["template"] for row in rows)
-        yield Table(
-            f"{attribute} and {label} go together in this data",
+        lines: dict[str, Result] = {}
+        for row in rows:
+            line = lines.setdefault(row["template"], {"value": row["template"], "cells": {}})
+            line["cells"][row["group"]] = percent(row["value"])
+        title = f"{attribute} and {label} go together in this data"
+        caption = (
             f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
-            f"{label}: compare within it (--within {label}).",
-            [str(label), *groups],
-            [[Cell(value), *(Cell(share[value, group]) for group in groups)] for value in values],
-            1,
-            topic="prompts",
-            long=len(values) > MANY,
+            f"{label}: compare within it (--within {label})."
         )
+        columns: list[Column] = [(str(group), _cell_of(group)) for group in _groups(rows)]
+        yield _table(own.head(1), list(lines.values()), [(str(label), "value")], columns, title, caption)
 
 
-def _equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
-    rows = differences(part, "equivalence")
-    if not rows:
-        return
-    left = labels(part, "Attribute", "Prompt")
-    body = [
-        [*_name_cells(part, row), Cell(points(row["value"])), Cell(row["equivalence"], strong=True)] for row in rows
-    ]
-    yield Table(
-        f"Are groups shown to be within {100 * rows[0]['delta']:g} points?",
-        f"{EQUIVALENCE} In points, for all prompts and attributes together.",
-        [*left, "Bound", "Verdict"],
-        body,
-        len(left),
-        tuple(f"{name}: {meaning}." for name, meaning in VERDICTS.items()),
-        "prompts",
-        long=len(body) > MANY,
-    )
-
-
-def _group_name(group: str | None) -> str:
-    return "everyone" if group is None else group
-
-
-# The chapter on a user's own prompts
+# Charts
 
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Prompts by group where groups were compared, else the prompts alone."""
-    rows = [row for row in rows_of(results, "probability") if row["value"] is not None]
-    keys = dict.fromkeys((row["model"], row["template"], row["subset"]) for row in rows)
-    by_group = [key for key in keys if key[2]] or list(keys)
-    for number, (model, level, attribute) in enumerate(by_group, start=1):
-        own = [row for row in rows if (row["model"], row["template"], row["subset"]) == (model, level, attribute)]
-        what = "prompts" if level in (None, ONE_LEVEL) else f"prompts of level {level}"
-        what += f" by {attribute}" if attribute else ""
-        result = f"most to “{max(own, key=lambda row: float(row['value']))['concept']}”"
-        if attribute:
-            result = _gap_title(results.filter(model=model), level, attribute)
-        yield Figure(
-            f"prompts-{number}",
-            sentence(f"{model}, " if results["model"].n_unique() > 1 else "", f"{what}: {result}"),
+    figures = each_model(results, _figures)
+    yield from (figure._replace(name=f"prompts-{place}") for place, figure in enumerate(figures, 1))
+
+
+def _figures(part: pl.DataFrame) -> Iterator[Figure]:
+    rows = [row for row in rows_of(part, "probability") if row["value"] is not None]
+    keys = dict.fromkeys((row["template"], row["subset"]) for row in rows)
+    for level, attribute in [key for key in keys if key[1]] or list(keys):
+        own = [row for row in rows if (row["template"], row["subset"]) == (level, attribute)]
+        most = max(own, key=lambda row: float(row["value"]))["concept"]
+        title = _prompts(level, attribute) if attribute else f"{_prompts(level, None)}: most to “{most}”"
+        caption = (
             "Mean share of belief among the prompts of the level, with each group's own 95 % interval. A difference is "
-            "found only where it is wider than the widest of all prompts and groups would be by chance.",
-            dots(own),
-            "prompts",
+            "found only where it is wider than the widest of all prompts and groups would be by chance."
         )
-
-
-def _gap_title(results: pl.DataFrame, level: str | None, attribute: str) -> str:
-    """The widest gap that was found."""
-    gaps = [row for row in differences(results, "gap") if BASES[row["metric"]] == BELIEF]
-    gaps = [row for row in gaps if (row["template"], row["subset"]) == (level, attribute)]
-    gaps = [row for row in gaps if row["verdict"] == DIFFERENCE]
-    if not gaps:
-        return "no gap was found"
-    widest = max(gaps, key=lambda row: abs(row["value"]))
-    ends = (f"{plural(end)} {percent(mean_of(results, widest, end))}" for end in (widest["group"], widest["against"]))
-    return f"widest gap at “{widest['concept']}”, {' and '.join(ends)}"
+        answers = ("custom", "custom.gap", attribute, *([level] if level else [])) if attribute else ()
+        yield Figure("prompts", title, caption, dots(own), "prompts", answers=answers)
 
 
 # The chapter on a user's own prompts
 
-TOPICS = {"prompts": "Prompt by prompt"}
-QUESTIONS = {
-    "custom": Question("Which prompts does the model rate differently between groups?", "prompts"),
-    "balance": Question("Which other labels go together with those that are compared?", "prompts"),
-}
-
 CHAPTER = Chapter(
-    topics=TOPICS, questions=QUESTIONS, findings=custom_findings, tables=custom_tables, figures=custom_figures
+    topics={"prompts": "Prompt by prompt"},
+    questions={
+        "custom": Question("Which prompts does the model rate differently between groups?", "prompts"),
+        "balance": Question("Which other labels go together with those that are compared?", "prompts"),
+    },
+    findings=custom_findings,
+    tables=custom_tables,
+    figures=custom_figures,
 )

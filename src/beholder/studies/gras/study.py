@@ -15,11 +15,11 @@ from beholder.comparison.power import Scores
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
+from beholder.datasets.faces import as_released
 from beholder.datasets.glasshouse import FACES_NAME
-from beholder.datasets.gras import as_released
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.prompts.prompt_set import read_templates
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS, WITHIN
 from beholder.studies.gras.measures import gras_rows
 from beholder.studies.gras.prompts import (
@@ -30,8 +30,7 @@ from beholder.studies.gras.prompts import (
     read_traits,
     released_instruction,
 )
-from beholder.studies.planning import Planned, PlanOptions, detectable_rows, of_run
-from beholder.studies.rows import refusal_metric
+from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
 from beholder.studies.study import Asks, Measures, Option, Plans, Study, Tells, read_metrics
 
 TRAITS = 100

@@ -1,0 +1,67 @@
+"""Model types: what must be known of a generative model beside its checkpoint, in one table. No torch here."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Reuse(Enum):
+    """How much of the work on one question about a picture serves the next, best first."""
+
+    PREFIX = "the picture and all words that the questions begin with are read once"
+    TRUNK = "the picture and the words that all questions begin with are read once; each question goes on from there"
+    FEATURES = "the image tower looks once; the language model reads each question with the picture"
+    NOTHING = "questions are asked one by one"
+
+
+class ModelType(NamedTuple):
+    """Of most model types nothing must be known."""
+
+    form: str = ""
+    """How a question is written where the checkpoint brings no chat template."""
+    padded: bool = False
+    """It was shown that padding before a shorter question moves no score; else only questions of one length go
+    together."""
+    reuse: Reuse | None = None
+    """The most that can be reused, if the model is not causal from end to end."""
+    packed: str = ""
+    """The input in which pictures stand behind one another, along the last axis."""
+    windows: bool = False
+    """Its image tower looks through windows, which can be computed at once."""
+    refused: str = ""
+    """Why no question can be put to it."""
+
+
+_PADDED = "gemma3 idefics3 internvl llava_next llava_onevision phi4_multimodal smolvlm"
+_REFUSED = {
+    "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to read off",
+    "evolla": "it reads proteins, not pictures",
+    "florence2": "it is told a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
+    "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",
+    "instructblipvideo": "it watches videos; InstructBLIP reads pictures",
+    "pi0": "it answers with the movements of a robot, not with words",
+    "pix2struct": "it reads its question as letters drawn above the picture, so every question is another picture",
+    "pp_formulanet": "it writes down formulas and is given no text",
+    "udop": "it reads documents and wants their words with the place of each",
+    "vision-encoder-decoder": "it writes captions and is given no text",
+}
+MODEL_TYPES = {
+    **dict.fromkeys(_PADDED.split(), ModelType(padded=True)),
+    **dict.fromkeys(["qwen2_vl", "qwen2_5_vl", "qwen3_vl"], ModelType(padded=True, windows=True)),
+    **dict.fromkeys(["minicpmv4_6", "minicpmv4_7", "minicpm_ocr"], ModelType(packed="pixel_values")),
+    "blip": ModelType("{}", reuse=Reuse.FEATURES),  # for questions; its text encoder looks at the picture
+    "git": ModelType("[CLS]{}"),  # the answer goes on where the question ends, without a closing token
+    # The processor adds <bos>, and the line break that closes the prefix. The picture looks at the question.
+    "paligemma": ModelType("<image>{}", padded=True, reuse=Reuse.FEATURES),
+    "blip-2": ModelType("Question: {} Answer:", padded=True),  # as its model card asks; the picture's tokens are before
+    "instructblip": ModelType("{}", reuse=Reuse.NOTHING),  # its image tower reads the question
+    "kosmos-2": ModelType("{}"),  # its processor puts the picture's tokens before
+    "llava": ModelType("USER: <image>\n{} ASSISTANT:", padded=True),  # LLaVA-1.5, for folders without its template
+    **{name: ModelType(refused=reason) for name, reason in _REFUSED.items()},
+}
+
+
+def model_type_of(name: object) -> ModelType:
+    """What is known of a model type; of most, nothing."""
+    return MODEL_TYPES.get(str(name), ModelType())
