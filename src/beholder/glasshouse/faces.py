@@ -7,6 +7,7 @@ and smile are balanced within every presentation, every skin tone and every age,
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -21,6 +22,7 @@ TURNS = (-2, -1, 1, 2)
 SMILES = (0, 1, 3, 4)
 
 
+@cache
 def faces() -> list[dict[str, Any]]:
     """One row per portrait; `gender`, `skin_tone` and `age` are the groups, as text."""
     cells = product(range(len(PRESENTATIONS)), range(len(SKIN_TONES)), range(len(AGE_BANDS)))

@@ -20,6 +20,7 @@ from polars.exceptions import PanicException, PolarsError
 from beholder.chapter.chapter import Chapter, Table
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT, drawn
+from beholder.chapter.queries import by_model
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
@@ -172,8 +173,9 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     random = pl.col("model").str.contains(NOISE)
     part = whole.filter(~random) if not whole.select(random.all()).item() else whole
     ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).measures.metrics])
-    tables = list(chapter.tables(part.filter(ours)))
-    tables += plain_tables(part.filter(~ours) if tables else part)
+    others_rows = part.filter(~ours)
+    tables = list(chapter.tables(part.filter(ours) if others_rows.height else part))
+    tables += plain_tables(others_rows if tables else part)
     tables = [_without_gaps(table) for table in tables]
     return Section(
         study,
@@ -216,7 +218,7 @@ def _declared(study: Study, entry: dict[str, Any]) -> Study:
 def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
     """Model by model, each finding with its question and an id that stays the same from run to run."""
     counted: Counter[str] = Counter()
-    for (model,), mine in part.group_by("model", maintain_order=True):
+    for model, mine in by_model(part):
         beside = chapter.beside(mine, others.filter(pl.col("model") == model))
         for finding in (*chapter.findings(mine), *beside):
             question = chapter.questions.get(finding.kind)
