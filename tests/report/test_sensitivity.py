@@ -20,7 +20,7 @@ from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import open_image
 from beholder.datasets.perturbed import CHANGES, perturbed_uri
 from beholder.prompts.prompt_set import prompt_set
-from beholder.report.sensitivity import moves, sensitivity_table
+from beholder.report.report import moves, sensitivity_table
 from beholder.studies.custom.study import custom_study
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
