@@ -36,10 +36,9 @@ from beholder.core.results import results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load as load_coco
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.fairface import load as load_fairface
-from beholder.datasets.gras import load as load_gras
-from beholder.datasets.group_words import read_group_words
+from beholder.datasets.faces import load_fairface, load_gras
 from beholder.datasets.images import open_image
+from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
@@ -53,7 +52,7 @@ from beholder.report.facts import prompts_asked
 from beholder.report.page import render
 from beholder.report.report import build_report, sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
 from beholder.studies.exposure.captions import CaptionFile
@@ -210,7 +209,7 @@ def run_files() -> dict[str, bytes]:
     made.record.bad_images = [{"image": "x.jpg", "reason": "cut off"}]
     made.record.declared = {"mine": {"title": "Mine", "metrics": [{"name": "mine.share", "meaning": "x"}]}}
     made.add_prompts("custom", [Task("custom", people(), _prompt_set(), kind="association", part="x")])
-    made.add_perturbed(custom_results(), "crop")
+    made.add(custom_results(), "crop")
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-run-{os.getpid()}"
     made.save(folder)
     made.save_findings(folder)

@@ -17,8 +17,7 @@ from beholder.chapter.finding import finding
 from beholder.core.results import Row, results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.images import open_image
-from beholder.datasets.perturbed import CHANGES, perturbed_uri
+from beholder.datasets.images import CHANGES, changed_uri, open_image
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.report import moves, sensitivity_table
 from beholder.studies.custom.study import custom_study
@@ -54,7 +53,7 @@ def test_without_an_interval_no_share_is_given() -> None:
 def test_every_change_is_small_and_has_its_own_digest(change: str, tmp_path: Path) -> None:
     y, x = np.mgrid[:60, :80]
     Image.fromarray(np.stack([x * 3, y * 4, x + y], axis=2).astype(np.uint8)).save(tmp_path / "a.png")
-    plain, uri = str(tmp_path / "a.png"), perturbed_uri(str(tmp_path / "a.png"), change)
+    plain, uri = str(tmp_path / "a.png"), changed_uri(str(tmp_path / "a.png"), change)
     before, after = open_image(plain), open_image(uri)
     assert max(abs(before.width - after.width), abs(before.height - after.height)) <= 2
     difference = np.asarray(after.resize(before.size), float) - np.asarray(before, float)

@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.results import KEY, PLAIN
 
 Arguments = ParamSpec("Arguments")

@@ -48,7 +48,7 @@ from beholder.report.exports import log_run, require_tracker
 from beholder.report.page import write_page
 from beholder.report.summary import print_summary
 from beholder.studies import STUDIES
-from beholder.studies.sheets import chosen_studies
+from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study, load
 
 LISTED = 10

@@ -15,12 +15,10 @@ from beholder.cli.console import bar, err, out, say_json, show
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.datasets import DATASETS, data_root, open_dataset
-from beholder.datasets.card import data_card
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present
-from beholder.datasets.fairface import mend as mend_fairface
-from beholder.datasets.fetch import damaged_images
+from beholder.datasets.faces import mend_fairface
 from beholder.datasets.settings import parse_settings
-from beholder.datasets.survey import Survey, survey
+from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 
 NAMED = 10
 """Images that are listed of each kind; `--json` has them all."""
@@ -223,7 +221,7 @@ def card(
     settings: list[str] | None = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
 ) -> None:
-    text = data_card(*surveyed(name, data, settings), DATASETS.get(name))
+    text = datasheet(*surveyed(name, data, settings), DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
         err.print(f"The card of {name} is at {write_to}.", markup=False, soft_wrap=True)

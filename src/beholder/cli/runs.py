@@ -18,7 +18,7 @@ from beholder._gate import read_rules
 from beholder._run import load_run
 from beholder.cli.console import err, out, say_json
 from beholder.cli.options import LATEST, RunFolder
-from beholder.comparison.verdicts import VERDICTS
+from beholder.comparison.family import VERDICTS
 from beholder.core.errors import BeholderError, MissingData, UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.datasets.group_words import GENDER_WORDS, GroupWords
+from beholder.datasets.settings import GENDER_WORDS, GroupWords
 from beholder.studies.disparity.agreement import WordVectors, align, align_concepts
 
 

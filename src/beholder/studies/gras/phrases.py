@@ -14,7 +14,7 @@ from beholder.chapter.finding import turned
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.chapter.queries import FOUND, deciding_rows, metric_rows, once_per_table, widest_first, with_metrics
 from beholder.core.results import PLAIN, WITHIN
-from beholder.metrics.multiplicity import ALPHA
+from beholder.metrics.group_tests import ALPHA
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 

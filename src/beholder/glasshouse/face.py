@@ -11,14 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image
 
-from beholder.glasshouse.drawing.anatomy import Hair, Person
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, Floats, Pairs, centred, closed_curve, darker, mix
-from beholder.glasshouse.drawing.light import (
+from beholder.glasshouse.anatomy import Hair, Person
+from beholder.glasshouse.canvas import (
     HEAD_X,
     HEAD_Y,
+    Canvas,
+    Colour,
+    Floats,
+    Pairs,
     blush,
+    centred,
+    closed_curve,
+    darker,
     depth_of,
     hair_field,
+    mix,
     neck_field,
     skin_field,
     skin_glow,

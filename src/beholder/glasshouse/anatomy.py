@@ -11,7 +11,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 
-from beholder.glasshouse.drawing.canvas import Colour, colours, mix
+from beholder.glasshouse.canvas import Colour, colours, mix
 
 # The Monk Skin Tone scale, Ellis Monk and Google, published values 1 to 10.
 MONK_SKIN_TONES = colours("f6ede4 f3e7db f7ead0 eadaba d7bd96 a07e56 825c43 604134 3a312a 292420")

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from PIL import Image
 
-from beholder.glasshouse.drawing.anatomy import Draws
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, Pairs, centred, darker, field, mix, shape
-from beholder.glasshouse.drawing.light import background, cloth_field, gain
+from beholder.glasshouse.anatomy import Draws
+from beholder.glasshouse.canvas import (
+    Canvas,
+    Colour,
+    Pairs,
+    background,
+    centred,
+    cloth_field,
+    darker,
+    field,
+    gain,
+    mix,
+    shape,
+)
 
 
 class Pencil:

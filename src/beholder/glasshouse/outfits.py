@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from PIL import Image
 
-from beholder.glasshouse.drawing.canvas import Canvas, Colour, Pairs, Points, centred, darker, mix, shape
-from beholder.glasshouse.drawing.face import EYE_Y, Head
-from beholder.glasshouse.drawing.light import HEAD_Y, cloth_field
+from beholder.glasshouse.canvas import HEAD_Y, Canvas, Colour, Pairs, Points, centred, cloth_field, darker, mix, shape
+from beholder.glasshouse.face import EYE_Y, Head
 
 WHITE: Colour = (245, 246, 247)
 
@@ -249,18 +248,6 @@ HEADWEAR = {"chef": draw_toque, "builder": draw_hard_hat}
 OUTFITS = {"plain": draw_plain, "doctor": draw_doctor, "chef": draw_chef, "builder": draw_builder, "judge": draw_judge}
 WORN_OVER_CLOTHES = {"tie": draw_tie, "handbag": draw_handbag, "phone": draw_phone}
 WORN = ("hat", "glasses", "tie", "handbag", "phone")
-
-
-def draw_clothes(canvas: Canvas, head: Head, outfit: str) -> None:
-    """The outfit on the torso."""
-    OUTFITS[outfit](canvas, head)
-
-
-def draw_worn_over_clothes(canvas: Canvas, head: Head, worn: frozenset[str]) -> None:
-    """Tie, handbag and phone."""
-    for name, draw in WORN_OVER_CLOTHES.items():
-        if name in worn:
-            draw(canvas, head)
 
 
 def draw_headwear(canvas: Canvas, head: Head, outfit: str, worn: frozenset[str]) -> None:
