@@ -12,7 +12,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.facts import FEW_PROMPTS, images_of, prompts_asked
 from beholder.report.page import render
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 
 
 def task(name: str, *texts: str, level: str = "mood") -> Task:

@@ -16,7 +16,7 @@ from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import number
-from beholder.comparison.verdicts import VERDICTS
+from beholder.comparison.family import VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced

@@ -25,9 +25,8 @@ from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.models.spec import ModelSpec
 from beholder.report.report import slug
 from beholder.scores.recorded import Places, recorded, stored_scores
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 Scores = npt.NDArray[np.float64]
 BINS = 30
