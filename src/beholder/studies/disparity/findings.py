@@ -11,7 +11,19 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
+from beholder.chapter.finding import (
+    FOUND,
+    Finding,
+    by_column,
+    deciding_rows,
+    finding,
+    metric_rows,
+    one_row,
+    turned,
+    verdict_of_rows,
+    widest_first,
+    with_metrics,
+)
 from beholder.chapter.numbers import (
     MINUS,
     Result,
@@ -24,7 +36,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, one_row, widest_first, with_metrics
 from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
@@ -41,8 +52,7 @@ class Pair(NamedTuple):
 
     first: str
     second: str
-    rest: bool = False
-    """Whether `second` stands for all other groups together."""
+    rest: bool = False  # whether `second` stands for all other groups together
 
     @property
     def names(self) -> tuple[str, str]:

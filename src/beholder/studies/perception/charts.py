@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter.charts import Figure, Rows, each_model, order, sentence
+from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result, listed
 from beholder.chapter.numbers import number as counted
-from beholder.chapter.queries import by_model, metric_rows
 from beholder.comparison.groups import CROSSING
 from beholder.studies.perception import chart_parts, phrases
 from beholder.studies.perception.chart_parts import Panels, span

@@ -26,8 +26,8 @@ from beholder.chapter.charts import (
     series,
     tooltip,
 )
+from beholder.chapter.finding import by_model, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, listed, percent, plural, span
-from beholder.chapter.queries import by_model, deciding_rows, metric_rows
 from beholder.studies.public_figures.findings import slope
 from beholder.studies.public_figures.gender_findings import slight, told_apart
 from beholder.studies.public_figures.levels import GROUPS, LEVELS

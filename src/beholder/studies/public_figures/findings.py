@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     MINUS,
     Result,
@@ -25,7 +25,6 @@ from beholder.chapter.numbers import (
     times,
     uncertainty,
 )
-from beholder.chapter.queries import deciding_rows
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.public_figures.gender_findings import ratio_findings, wrong_occupation_findings
 from beholder.studies.public_figures.levels import LEVELS

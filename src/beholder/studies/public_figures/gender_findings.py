@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, one_row, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     Result,
     drawn,
@@ -25,7 +25,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import one_row
 from beholder.comparison import DIFFERENCE, TOO_LITTLE
 from beholder.studies.public_figures.levels import GROUPS
 from beholder.studies.public_figures.phrases import (

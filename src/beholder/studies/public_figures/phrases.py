@@ -6,8 +6,8 @@ import math
 
 import polars as pl
 
+from beholder.chapter.finding import deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, chance
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.comparison import DIFFERENCE
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS

@@ -19,6 +19,7 @@ from beholder.chapter.chapter import (
     rows_of,
     sizes,
 )
+from beholder.chapter.finding import deciding_rows, metric_rows
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
@@ -32,7 +33,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.studies.public_figures.findings import NO_SAMPLE, axis, size, what
 from beholder.studies.public_figures.levels import GROUPS, LEVELS
 from beholder.studies.public_figures.phrases import (
