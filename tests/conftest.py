@@ -22,7 +22,7 @@ from PIL import Image
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.group_words import GENDER_WORDS
+from beholder.datasets.settings import GENDER_WORDS
 from beholder.models.catalog import FAMILIES
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES

@@ -9,17 +9,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.core.errors import DataError, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import Instruction, prompt_set
-from beholder.scores.fill import FillOptions
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
 
@@ -27,8 +26,7 @@ WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w i
 @pytest.fixture
 def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
     folder = people(10)
-    measure = MeasureOptions(draws=100)
-    return AuditOptions(out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", measure=measure)
+    return AuditOptions(out=tmp_path / "run", store=tmp_path / "store", dataset=f"folder:{folder}", draws=100)
 
 
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
@@ -65,8 +63,7 @@ def test_bad_pictures_are_listed_in_the_record(options: AuditOptions):
     (folder / "00003.png").write_bytes(b"")
     with pytest.raises(DataError, match=r"00003\.png"):
         audit_models(["null"], [custom_study(WORDS)], options)
-    lenient = AuditOptions(**{**vars(options), "fill": FillOptions(skip_bad_images=True)})
-    run = audit_models(["null"], [custom_study(WORDS)], lenient)
+    run = audit_models(["null"], [custom_study(WORDS)], replace(options, skip_bad_images=True))
     (bad,) = run.record.bad_images
     assert bad["image"].endswith("00003.png")
     assert "0 bytes" in bad["reason"]
@@ -80,7 +77,7 @@ def test_finished_models_are_kept_when_a_later_one_fails(options: AuditOptions):
 
 
 def test_the_embedded_world_is_audited_without_data(tmp_path: Path):
-    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "s", limit=4, measure=MeasureOptions(draws=100))
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "s", limit=4, draws=100)
     results = audit_models(["null"], ["apa"], options).results
     assert set(results["dataset"]) == {"glasshouse"}
     assert {"doctors", "judges"} <= set(results.filter(metric="apa.bias_ratio")["subset"])
@@ -91,9 +88,7 @@ def test_the_embedded_world_is_audited_without_data(tmp_path: Path):
 def test_without_a_model_each_embedded_one_is_asked_what_it_was_made_for(tmp_path: Path):
     """What `make demo` runs, on fewer pictures."""
     pytest.importorskip("torch")
-    options = AuditOptions(
-        out=tmp_path / "run", store=tmp_path / "store", limit=4, measure=MeasureOptions(draws=100, permutations=10)
-    )
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "store", limit=4, draws=100, permutations=10)
     run = audit_models([], [study.name for study in STUDIES.values() if study.demo], options)
     assert set(run.results.select("model", "study").unique().iter_rows()) == {
         ("glasshouse/contrastive", "apa"),
@@ -111,9 +106,7 @@ def test_own_prompts_meet_the_first_embedded_model_and_noise():
 
 @pytest.mark.real
 def test_a_limit_and_the_null_model_on_real_photographs_give_chance(tmp_path: Path, data: Path):
-    options = AuditOptions(
-        out=tmp_path / "run", store=tmp_path / "s", data=data, limit=5, measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "s", data=data, limit=5, draws=100)
     results = audit_models(["null"], ["apa", "pfi"], options).results
     category = results.filter(metric="apa.association", concept="category")
     assert category["n"].to_list() == [5] * 5
@@ -123,7 +116,7 @@ def test_a_limit_and_the_null_model_on_real_photographs_give_chance(tmp_path: Pa
 
 @pytest.mark.real
 def test_some_scores_are_measured_as_far_as_they_go(tmp_path: Path, data: Path, golden: Path):
-    options = AuditOptions(out=tmp_path / "run", store=tmp_path, data=data, measure=MeasureOptions(draws=100))
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path, data=data, draws=100)
     run = measure_scores(STUDIES["apa"], [golden / "logits_senate.npy"], options, model="some")
     assert set(run.results.filter(metric="apa.association")["subset"]) == {"senate"}
     assert run.results.filter(metric="apa.bias_ratio")["n"].to_list() == [100]

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
 from beholder._compare import _judged, _paired, _parts, compare_models, scored_models
+from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder.comparison import DIFFERENCE
 from beholder.core.errors import MissingData, UsageError
@@ -26,7 +27,7 @@ from beholder.report.comparison import SCHEMA, Comparison, lead, lines, read_com
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
-from beholder.studies.sheets import Sheet
+from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Measures, Study
 from beholder.studies.worlds import NOISE, VECTORS, Design, draw
 
@@ -61,7 +62,7 @@ class Shifted:
 
 @pytest.fixture
 def options(tmp_path: Path) -> AuditOptions:
-    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, measure=MeasureOptions(draws=200))
+    return AuditOptions(out=tmp_path / "out", store=tmp_path / "store", limit=30, draws=200)
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ WORDS = custom_study(
 @pytest.fixture
 def small(options: AuditOptions, people: Callable[..., Path]) -> dict[str, Any]:
     """Few small pictures, with own prompts."""
-    return {"dataset": f"folder:{people(24)}", "limit": None, "measure": MeasureOptions(draws=100)}
+    return {"dataset": f"folder:{people(24)}", "limit": None, "draws": 100}
 
 
 @pytest.mark.slow
@@ -135,7 +136,7 @@ def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(
     statements = replace(questions, prompts=questions.prompts.with_columns(prompt_id=pl.lit("statement")))
     run, dataset = Run(), Dataset("gras", "1", "none", questions.images)
     models = {"answers": [questions], "matches": [statements]}
-    assert _paired(Sheet(STUDIES["gras"], dataset), models, options, run, 20) == {}
+    assert _paired(Inquiry(STUDIES["gras"], dataset), models, options, run, 20) == {}
     found = Comparison(list(models), pl.DataFrame(schema=SCHEMA), run.record)
     assert "matches and answers are asked in different ways" in found.record.left_out[0]
     assert "0 of 0" in lead(found)
@@ -234,9 +235,9 @@ def _in_a_world(world: str, design: Design, seed: int, person: str | None = None
         name: [ScoreMatrix("made", one.table, prompts.table, ("score",), values[:, :, None])]
         for name, values in cells.items()
     }
-    sheet = Sheet(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
-    options = AuditOptions(measure=MeasureOptions(seed=seed, person=person))
-    return _judged([_paired(sheet, matrices, options, Run(), 20)["b"]])
+    inquiry = Inquiry(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
+    options = AuditOptions(seed=seed, person=person)
+    return _judged([_paired(inquiry, matrices, options, Run(), 20)["b"]])
 
 
 @pytest.mark.parametrize("design", [Design(30, 30), Design(20, 20, pictures=4)])

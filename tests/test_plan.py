@@ -16,7 +16,7 @@ from beholder.cli import app
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
 from beholder.datasets import open_dataset
-from beholder.studies.public_figures.phrases import OCCUPATIONS
+from beholder.studies.public_figures.measures import OCCUPATIONS
 
 
 def test_the_embedded_world_is_planned_for_gras():

@@ -14,8 +14,9 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import beholder
-from beholder._audit import AuditOptions, audit
+from beholder._audit import audit
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder._run import Run, load_run
 from beholder.cli import app
 from beholder.core.errors import MissingData, UnknownName, UsageError
@@ -23,7 +24,6 @@ from beholder.core.results import KEY
 from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import read_prompts
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -135,9 +135,7 @@ def test_exported_scores_give_the_same_numbers(ask: Callable[..., Run], tmp_path
     )
     assert exported.exit_code == 0, exported.output
     study = custom_study(read_prompts(Path("moods.csv")), by=("gender",))
-    options = AuditOptions(
-        dataset=run.record.datasets[0]["origin"], measure=MeasureOptions(draws=100), out=Path("again")
-    )
+    options = AuditOptions(dataset=run.record.datasets[0]["origin"], draws=100, out=Path("again"))
     again = measure_scores(study, [Path("s.jsonl")], options, model="red")
     assert_frame_equal(again.results, run.results, rel_tol=1e-6)
 

@@ -15,14 +15,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder._run_folder import finish, folder_name, locked, run_folder
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.record import Record
 from beholder.prompts.prompt_set import prompt_set
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 STUDY = custom_study(prompt_set("words", [{"text": w, "level": "w", "concept": w} for w in ("kind", "cold")]))
 LOCKS = "from pathlib import Path; from beholder._run_folder import locked; import sys\n"
@@ -33,8 +33,7 @@ def options(
     tmp_path: Path, people: Callable[..., Path], undrawn: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> AuditOptions:
     monkeypatch.chdir(tmp_path)
-    measure = MeasureOptions(draws=100)
-    return AuditOptions(store=tmp_path / "store", dataset=f"folder:{people(6)}", measure=measure)
+    return AuditOptions(store=tmp_path / "store", dataset=f"folder:{people(6)}", draws=100)
 
 
 def begin(digest: str, out: Path | None = None, named: str = "m-apa") -> tuple[Path, Record]:
@@ -75,7 +74,7 @@ def test_a_folder_of_another_run_is_refused_and_the_same_run_goes_on(options: Au
     options = replace(options, out=tmp_path / "out")
     created = audit_models(["null"], [STUDY], options).record.created
     assert audit_models(["null"], [STUDY], options).record.created == created
-    for other in (replace(options, limit=2), replace(options, own={"by": ["gender"]})):
+    for other in (replace(options, limit=2), replace(options, study_options={"by": ["gender"]})):
         with pytest.raises(UsageError, match="out holds another run, which is not overwritten"):
             audit_models(["null"], [STUDY], other)
     with pytest.raises(UsageError, match="holds another run"):

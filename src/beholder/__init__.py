@@ -15,9 +15,10 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder._audit import AuditOptions, audit
+    from beholder._audit import audit
     from beholder._compare import compare
     from beholder._measure import measure
+    from beholder._options import AuditOptions
     from beholder._run import Run, load_run
     from beholder._training import callback
     from beholder.core.errors import BeholderError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from beholder.report.comparison import Comparison
 
 _HOME = {
-    "AuditOptions": "beholder._audit",
+    "AuditOptions": "beholder._options",
     "BeholderError": "beholder.core.errors",
     "Comparison": "beholder.report.comparison",
     "Dataset": "beholder.datasets.dataset",

@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder._audit import AuditOptions, confirm_upload, filled, from_store, measure, run_digest
+from beholder._options import AuditOptions
 from beholder._run import Run, load_run
 from beholder._run_folder import folder_name, run_folder
+from beholder._steps import confirm_upload, filled, from_store, measure, run_digest
 from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.results import KEY
-from beholder.datasets import DATASETS, data_root
+from beholder.datasets import DATASETS
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
@@ -33,7 +34,7 @@ from beholder.report.scorecard import WHOLES
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.studies import STUDIES
-from beholder.studies.sheets import Sheet, open_sheets
+from beholder.studies.inquiry import Inquiry, open_inquiries
 from beholder.studies.study import MeasureOptions, Study
 
 PARTS = 20
@@ -92,7 +93,7 @@ def compare(
     """Where the models of several runs differ from the first, as `beholder compare RUN RUN` says it.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from beholder._audit import audit
+    >>> from beholder import audit
     >>> with TemporaryDirectory() as folder:
     ...     options = {"limit": 4, "draws": 100, "store": f"{folder}/store"}
     ...     runs = [audit(f"null:{seed}", "apa", out=f"{folder}/{seed}", **options) for seed in (1, 2)]
@@ -127,15 +128,8 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
     for name in run.record.studies:
         STUDIES[name].refuse_by_name()
     here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
-    measured = {name: settings[name] for name in ("compat", "draws", "seed", "delta", "person") if name in settings}
-    bins = {name: tuple(edges) for name, edges in settings.get("bins", {}).items()}
-    options = AuditOptions(
-        data_root(),
-        None if more else here,
-        limit=settings.get("limit"),
-        bins=bins,
-        measure=MeasureOptions(**measured, within=tuple(settings.get("within", ()))),
-    )
+    recorded = {name: settings[name] for name in AuditOptions().recorded() if name in settings}
+    options = AuditOptions.of(**recorded, dataset=None if more else here)
     return [STUDIES[name] for name in run.record.studies], options
 
 
@@ -151,17 +145,17 @@ def compare_models(
         raise UsageError(f"Name two models or more, each once; these were named: {', '.join(names) or 'none'}.")
     run = Run()
     run.record.command = list(options.command)
-    asked_for = {"seed": options.measure.seed, "person": options.measure.person, "limit": options.limit}
+    asked_for = {"seed": options.seed, "person": options.person, "limit": options.limit}
     run.record.settings = {**asked_for, "parts": parts}
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
-    sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
-    run.record.digest = run_digest(run, models, sheets, options)
+    inquiries = [inquiry for study in asked for inquiry in open_inquiries(study, options, run.record)]
+    run.record.digest = run_digest(run, models, inquiries, options)
     named = f"compare-{folder_name(names, run.record.studies)}"
     with run_folder(run.record, options.out, named, file="comparison.json") as (folder, _):
-        scored = [_matrices(model, sheets, options, run) for model in models]
+        scored = [_matrices(model, inquiries, options, run) for model in models]
         paired = [
-            _paired(sheet, dict(zip(names, each, strict=True)), options, run, parts)
-            for sheet, *each in zip(sheets, *scored, strict=True)
+            _paired(inquiry, dict(zip(names, each, strict=True)), options, run, parts)
+            for inquiry, *each in zip(inquiries, *scored, strict=True)
         ]
         table = pl.concat(_judged([each[name] for each in paired if name in each]) for name in names[1:])
         comparison = Comparison(names, table, run.record, parts, folder)
@@ -170,39 +164,40 @@ def compare_models(
     return comparison
 
 
-def _matrices(model: str | Scored, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[Matrices]:
-    """What a model says on every sheet; the model is let go before the next is loaded."""
+def _matrices(model: str | Scored, inquiries: Sequence[Inquiry], options: AuditOptions, run: Run) -> list[Matrices]:
+    """What a model says on every inquiry; the model is let go before the next is loaded."""
     if isinstance(model, str):
         scorer = load_model(model, options.load)
-        confirm_upload(scorer, sheets, options)
-        return [filled(scorer, sheet, options, run) for sheet in sheets]
+        confirm_upload(scorer, inquiries, options)
+        return [filled(scorer, inquiry, options, run) for inquiry in inquiries]
     for spec in model.specs:
         run.record.add_model({**spec.as_dict(), "notes": []})
-    return [_from_store(model, sheet, options) for sheet in sheets]
+    return [_from_store(model, inquiry, options) for inquiry in inquiries]
 
 
-def _from_store(model: Scored, sheet: Sheet, options: AuditOptions) -> Matrices:
-    matrices = from_store(model.specs, sheet, replace(options, store=model.store))
+def _from_store(model: Scored, inquiry: Inquiry, options: AuditOptions) -> Matrices:
+    matrices = from_store(model.specs, inquiry, replace(options, store=model.store))
     if matrices is None:
         raise MissingData(
-            f"The store {model.store} has no scores of {model.name} for {sheet.study.name} on {sheet.dataset.name}.\n"
+            f"The store {model.store} has no scores of {model.name} for {inquiry.study.name} on "
+            f"{inquiry.dataset.name}.\n"
             "Name the store that the audit used with --store, or name the model in place of its run."
         )
     return matrices
 
 
 class Paired(NamedTuple):
-    """The differences of one model from the first on one sheet."""
+    """The differences of one model from the first on one inquiry."""
 
     rows: list[dict[str, Any]]
     part: Part
 
 
 def _paired(
-    sheet: Sheet, models: Mapping[str, Matrices], options: AuditOptions, run: Run, parts: int
+    inquiry: Inquiry, models: Mapping[str, Matrices], options: AuditOptions, run: Run, parts: int
 ) -> dict[str, Paired]:
     """For every other model its differences from the first, which is measured once for all of them."""
-    study, dataset = sheet
+    study, dataset = inquiry.study, inquiry.dataset
     first, *_ = models
     for name in [name for name in models if _asked(models[name]) != _asked(models[first])]:
         run.record.left_out.append(
@@ -215,15 +210,15 @@ def _paired(
     models = _shared(models)
     part = _parts(dataset, parts, options.measure)
     few = replace(options.measure, draws=100, shuffles=99)
-    wholes = {name: measure(sheet, each, few, model=name) for name, each in models.items()}
+    wholes = {name: measure(inquiry, each, few, model=name) for name, each in models.items()}
     cheap = replace(few, draws=2, permutations=2, shuffles=2, values_only=True)
     turns: list[dict[str, Numbers]] = []
-    with options.fill.progress(f"{study.name}: leaving people out", parts, 0) as advance:
+    with options.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in sorted(set(part.values())):
             kept = {name: [_without(matrix, part, number) for matrix in each] for name, each in models.items()}
             turns.append({name: _numbers_of_rows(study, each, cheap) for name, each in kept.items()})
             advance(1)
-    rng = options.measure.rng()
+    rng = options.rng()
     return {
         name: _differences(study, wholes[first], whole, [(turn[first], turn[name]) for turn in turns], rng)
         for name, whole in wholes.items()
@@ -261,7 +256,7 @@ def _differences(
 
 
 def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
-    """All differences of one model, on all sheets, as one family."""
+    """All differences of one model, on all inquiries, as one family."""
     rows = []
     for pair, judged in zip(pairs, judge([pair.part for pair in pairs]), strict=True):
         for place, row in enumerate(pair.rows):

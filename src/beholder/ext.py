@@ -27,14 +27,13 @@ from beholder.core.errors import DataError, MissingData, ModelError, OutOfMemory
 from beholder.core.results import Row
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import DatasetSource
-from beholder.glasshouse import Portrait, render
+from beholder.glasshouse.portrait import Portrait, render
 from beholder.metrics.association import softmax
 from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import Answerer, ContrastiveScorer, Embedder, Floats, Scorer, embed_in_batches
 from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction, correct_for, prompt_set, read_prompts
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies import STUDIES
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import PlanOptions, mean_row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.cli import bench
+from beholder.cli import checks as bench
 from beholder.core.errors import UnknownName, UsageError
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions
+from beholder._options import AuditOptions
 from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.report.comparison import SCHEMA, Comparison
@@ -35,7 +34,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append((models, [study.name for study in studies], options))
         return Comparison(models, pl.DataFrame([ROW], schema=SCHEMA), Record(left_out=["gras: not asked"]))
 
-    monkeypatch.setattr(import_module("beholder._compare"), "compare_models", answer)
+    monkeypatch.setattr("beholder.cli.audit.compare_models", answer)
     return calls
 
 
@@ -62,7 +61,7 @@ def test_own_prompts_bins_and_three_models_are_taken(
     invoke("compare", *models, *audit[2:-2], "--bins", "age=0,30,60", "-q")
     ((compared, studies, options),) = asked
     assert (compared, studies, dict(options.bins)) == (models, ["custom"], {"age": (0.0, 30.0, 60.0)})
-    assert options.own == {"prompts": prompts, "by": ["gender"]}
+    assert options.study_options == {"prompts": prompts, "by": ["gender"]}
 
 
 def test_runs_say_what_was_asked_and_must_agree(

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.group import Stops, stopped
+from beholder.cli.commands import Stops, stopped
 from beholder.core.errors import UsageError
 
 RUN = CliRunner()
@@ -29,7 +29,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("beholder._audit.audit_models", fail)
+    monkeypatch.setattr("beholder.cli.audit.audit_models", fail)
 
 
 def test_ctrl_c_says_what_is_kept_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch, places: list[str]):

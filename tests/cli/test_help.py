@@ -11,12 +11,12 @@ import typer
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.help import EXAMPLES
+from beholder.cli.commands import COMMANDS
 from beholder.studies import STUDIES
 
 RUN = CliRunner()
 BROUGHT = [study.command for study in STUDIES.values() if study.command]
-TYPED = [typed for examples in (*EXAMPLES.values(), *(each.examples for each in BROUGHT)) for _, typed in examples]
+TYPED = [typed for each in (*COMMANDS.values(), *BROUGHT) for _, typed in each.examples]
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -37,8 +37,10 @@ def test_every_option_says_what_it_means(path: tuple[str, ...]):
     assert RUN.invoke(app, [*path, "--help"]).exit_code == 0
 
 
-def test_every_example_belongs_to_a_command():
-    assert set(EXAMPLES) <= {path[-1] for path in ALL if path}
+def test_the_list_names_every_command_and_says_what_it_does():
+    assert set(COMMANDS) == {" ".join(path) for path in ALL if path}
+    for command in BROUGHT:
+        assert command.help.startswith(COMMANDS[command.name].summary)
 
 
 @pytest.mark.parametrize("typed", TYPED)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from beholder.cli import listing
+from beholder.cli import console
 
 
 @pytest.mark.parametrize("what", ["models", "datasets", "studies", "metrics", "prompts"])
@@ -39,9 +39,9 @@ ROWS: list[dict[str, object]] = [
 def shown(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, width: int) -> str:
     file = io.StringIO()
     written = Console(file=file, width=width, force_terminal=terminal, color_system=None, highlight=False)
-    monkeypatch.setattr(listing, "out", written)
+    monkeypatch.setattr(console, "out", written)
     monkeypatch.setattr("sys.stdout", file)
-    listing.show(ROWS, as_json=False)
+    console.show(ROWS, as_json=False)
     return file.getvalue()
 
 

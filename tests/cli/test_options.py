@@ -8,15 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.options import store_folder, writable
+from beholder.cli.options import writable
 from beholder.core.errors import UsageError
+from beholder.core.files import store_folder
 
 
 @pytest.mark.parametrize("option", ["--out", "--store"])
 def test_a_file_in_the_place_of_a_folder_is_told_before_the_work(
     monkeypatch: pytest.MonkeyPatch, option: str, tmp_path: Path
 ):
-    monkeypatch.setattr("beholder._audit.audit_models", lambda *_: pytest.fail("the work began"))
+    monkeypatch.setattr("beholder.cli.audit.audit_models", lambda *_: pytest.fail("the work began"))
     folders = ["--out", str(tmp_path / "run"), "--store", str(tmp_path / "store")]
     (tmp_path / "taken").write_text("")
     with pytest.raises(UsageError, match=f"{option} .*taken is a file"):

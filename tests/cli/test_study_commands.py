@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.cli.study_commands import study_command, study_command_names
+from beholder.cli.audit import study_command
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
 from beholder.studies import STUDIES
@@ -16,8 +16,9 @@ from beholder.studies.study import CommandOptions, Measured
 
 
 def test_every_command_of_a_study_is_found_by_its_name():
-    assert study_command_names() == [study.command.name for study in STUDIES.values() if study.command]
-    for name in study_command_names():
+    names = [study.command.name for study in STUDIES.values() if study.command]
+    assert "exposure" in names
+    for name in names:
         assert study_command(name).name == name
     assert study_command("nothing") is None
 

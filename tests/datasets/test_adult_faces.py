@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.datasets import open_dataset
-from beholder.datasets.adult_faces import MIDPOINTS, balanced, load_fairface, load_utkface
+from beholder.datasets.faces import MIDPOINTS, adults, balanced, load_fairface, load_utkface
 
 LABELS = """file,age,gender,race,service_test
 train/1.jpg,20-29,Male,East Asian,True
@@ -27,14 +27,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_asians_are_joined_children_and_others_left_out(folder: Path):
-    table = load_fairface(folder).table
+    table = adults(load_fairface(folder)).table
     assert table["image_id"].to_list() == ["train/1.jpg", "train/2.jpg", "train/5.jpg"]
     assert table["race"].to_list() == ["Asian", "Asian", "Black"]
     assert table["source_race"].to_list() == ["East Asian", "Southeast Asian", "Black"]
 
 
 def test_bands_stand_at_their_midpoints(folder: Path):
-    assert load_fairface(folder).table["age"].to_list() == [25.0, 70.0, 65.0]
+    assert adults(load_fairface(folder)).table["age"].to_list() == [25.0, 70.0, 65.0]
     bands = {f"{low}-{low + 9}": low + 5.0 for low in range(20, 70, 10)}
     assert bands | {"more than 70": 70.0} == MIDPOINTS
 
@@ -43,7 +43,7 @@ def test_twenty_is_an_adult_and_nineteen_is_not(tmp_path: Path):
     """UTKFace tells years: age, gender and race are in the name."""
     for years in (19, 20, 21):
         (tmp_path / f"{years}_0_2_20170109150557335.jpg.chip.jpg").touch()
-    found = load_utkface(tmp_path)
+    found = adults(load_utkface(tmp_path))
     assert found.table["age"].to_list() == [20.0, 21.0]
     assert set(found.table["race"]) == {"Asian"}
     assert "of the 14630 images that the study takes, the tables here list 2" in found.notes
@@ -51,7 +51,7 @@ def test_twenty_is_an_adult_and_nineteen_is_not(tmp_path: Path):
 
 def test_the_notes_tell_the_studys_part_from_the_rest(folder: Path):
     (folder / "fairface_label_val.csv").write_text(LABELS.replace("train/", "val/"))
-    assert "of the 38744 images that the study takes, the tables here list 3" in load_fairface(folder).notes
+    assert "of the 38744 images that the study takes, the tables here list 3" in adults(load_fairface(folder)).notes
 
 
 def test_the_released_balance_takes_a_sixth_of_each_group_or_all_of_a_smaller_one():

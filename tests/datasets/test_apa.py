@@ -10,7 +10,7 @@ from beholder.comparison import people_of
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
 from beholder.datasets.apa import BRANCHES, load
-from beholder.datasets.fetch import damaged_images
+from beholder.datasets.survey import damaged_images
 
 ACTORS = '""\tUnnamed: 0\t"filename"\t"names"\t"film"\t"gender"\t"academy_award"\n'
 ROW = '0 \t0 \t"000.jpg"\t"Ann Other "\t"A Film"\t" woman"\t0\n'

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import UnknownName, UsageError
-from beholder.datasets.bins import NUMBERS, bin_names, binned, numbers_of, parse_bins, quantile_edges, with_bins
-from beholder.datasets.dataset import Dataset
+from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.selection import NUMBERS, bin_names, binned, numbers_of, parse_bins, quantile_edges
 
 
 def dataset(ages: list[object]) -> Dataset:

@@ -1,4 +1,4 @@
-"""A data card says who is in a data set; it shows no names, and nothing in a label becomes markup."""
+"""A data sheet says who is in a data set; it shows no names, and nothing in a label becomes markup."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.datasets import DATASETS, open_dataset
-from beholder.datasets.card import TO_BE_STATED, data_card
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.survey import survey
+from beholder.datasets.survey import TO_BE_STATED, datasheet, survey
 
 
 def card_of(labels: list[str]) -> str:
@@ -20,7 +19,7 @@ def card_of(labels: list[str]) -> str:
         uri=pl.col("image_id")
     )
     dataset = Dataset("own", "1", "own", table)
-    return data_card(dataset, survey(dataset))
+    return datasheet(dataset, survey(dataset))
 
 
 def test_a_label_is_text_and_never_markup() -> None:

@@ -16,7 +16,7 @@ from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.group_words import GENDER_WORDS
+from beholder.datasets.settings import GENDER_WORDS
 
 CAPTIONS = {
     1: ["A man's hat.", "Somebody rides a horse."],

@@ -8,7 +8,8 @@ import pytest
 
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import open_dataset
-from beholder.datasets.fairface import load, mend
+from beholder.datasets.faces import load_fairface as load
+from beholder.datasets.faces import mend_fairface as mend
 
 HEADER = "file,age,gender,race,service_test\n"
 

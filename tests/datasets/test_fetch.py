@@ -9,7 +9,7 @@ import pytest
 
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import DATASETS
-from beholder.datasets.fetch import fetch_archive, unpack_folder
+from beholder.datasets.apa import fetch_archive, unpack_folder
 
 
 def archive(path: Path, names: list[str]) -> Path:

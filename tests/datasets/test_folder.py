@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import unicodedata
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder.core.errors import DataError, MissingData
+from beholder.core.errors import BadImage, DataError, MissingData
 from beholder.datasets import open_dataset
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.images import open_image
 
 
 def test_a_folder_with_a_table_is_a_data_set(people):
@@ -142,3 +145,38 @@ def test_pictures_without_labels_ask_for_a_table(tmp_path: Path):
     picture(tmp_path / "0.png")
     with pytest.raises(DataError, match=r"has 1 images and no table of attributes(.|\n)*Write one, such as"):
         open_dataset(f"folder:{tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        'crop:{"path": "SECRET", "box": [0, 0, 8, 8]}',
+        "wds:SECRET#0+9999#a.png",
+        "hf:SECRET#0+0#image",
+        'perturbed:{"change": "resized to one pixel more", "uri": "SECRET"}',
+        'crop:{"path":"http:\\/\\/127.0.0.1:9\\/a.png", "box": [0, 0, 8, 8]}',
+    ],
+)
+def test_a_cell_is_a_file_name_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str):
+    """Not even where the folder is named by no more than a dot, so that nothing stands before the cell's text."""
+    secret = tmp_path / "secret.png"
+    Image.new("RGB", (8, 8), "red").save(secret)
+    (tmp_path / "open").mkdir()
+    cell = cell.replace("SECRET", str(secret).replace("/", "\\/") if "{" in cell else str(secret))
+    with (tmp_path / "open" / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["image", "gender"], [cell, "woman"]])
+    monkeypatch.chdir(tmp_path / "open")
+    for place in ("folder:.", "folder:people.csv"):
+        try:
+            uris = open_dataset(place).table["uri"].to_list()
+        except DataError:  # a name that leads out
+            continue
+        with pytest.raises(BadImage, match="the file does not exist"):
+            open_image(uris[0])
+
+
+def test_a_table_made_in_python_holds_files_and_no_parts_of_them():
+    for uri in ('crop:{"path": "/x.png", "box": [0, 0, 8, 8]}', "wds:/x.tar#0+9#a", "hf:/x.parquet#0+0#image", "hf:x"):
+        with pytest.raises(DataError, match="no address of a file"):
+            Dataset("own", "1", "own", pl.DataFrame({"image_id": ["a"], "uri": [uri]}))
+    Dataset("own", "1", "own", pl.DataFrame({"image_id": ["a"], "uri": ["hf://datasets/people/a.jpg"]}))

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets import gras
+from beholder.datasets import faces as gras
 from beholder.datasets.dataset import Dataset, ImageDigests
-from beholder.datasets.gras import load
+from beholder.datasets.faces import load_gras as load
 from beholder.datasets.images import open_image
 
 FAIRFACE = "file,gender,race,age\nFairFace/train/1.jpg,Male,White,20-29\nFairFace/val/2.jpg,Female,Black,30-39\n"
@@ -82,7 +82,7 @@ def test_groups_of_another_size_than_published_are_named_and_others_not(folder: 
 def test_the_published_balance_is_that_of_the_published_selection():
     """3,570 images of FairFace in two genders, seven races and five ages; 1,440 of AI-Face in ten tones."""
     assert gras.BALANCE == {"gender": 3570 // 2, "race": 3570 // 7, "age": 3570 // 5, "skin_tone": 1440 // 10}
-    assert gras.SOURCE.images == 3570 + 1440
+    assert gras.GRAS.images == 3570 + 1440
 
 
 @pytest.mark.parametrize(("name", "said"), [("FairFace/../../x.jpg", "outside the folder"), ("", "names no image")])

@@ -8,7 +8,8 @@ import pytest
 
 from beholder.core.errors import MissingData
 from beholder.datasets import open_dataset
-from beholder.datasets.utkface import age_band, load
+from beholder.datasets.faces import age_band
+from beholder.datasets.faces import load_utkface as load
 
 GOOD = "25_0_1_20170109150557335.jpg.chip.jpg"
 ODD = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from beholder.datasets import open_dataset
-from beholder.datasets.fetch import damaged_images
+from beholder.datasets.survey import damaged_images
 
 
 def test_damaged_images_are_named_and_all_are_counted(people: Callable[..., Path]):

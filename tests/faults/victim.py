@@ -29,8 +29,6 @@ import beholder.scores.shelf as shelf
 from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
-from beholder.scores.fill import FillOptions
-from beholder.studies.study import MeasureOptions
 
 
 class Slow(ContrastiveScorer):
@@ -83,8 +81,9 @@ def run(job: dict[str, Any]) -> None:
         dataset=f"folder:{job['folder']}",
         out=Path(job["out"]),
         store=Path(job["store"]),
-        fill=FillOptions(processes=job["processes"], workers=2),
-        measure=MeasureOptions(draws=100),
+        processes=job["processes"],
+        threads=2,
+        draws=100,
     )
     with Disk(Path(job["store"]), _die, job["kill_at"], job["kill_on"]) as disk:
         audit.audit_models(["slow"], [custom_study(prompt_set("words", rows), by=("gender",))], options)

@@ -31,15 +31,14 @@ from beholder._gate import judged, read_rules
 from beholder._run import Run, load_run
 from beholder.chapter.finding import Finding
 from beholder.cli import app
-from beholder.cli.config import read_config
+from beholder.cli.options import read_config
 from beholder.core.results import results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.coco import load as load_coco
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.fairface import load as load_fairface
-from beholder.datasets.gras import load as load_gras
-from beholder.datasets.group_words import read_group_words
+from beholder.datasets.faces import load_fairface, load_gras
 from beholder.datasets.images import open_image
+from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
@@ -49,12 +48,11 @@ from beholder.report import drawing
 from beholder.report.comparison import SCHEMA as COMPARISON
 from beholder.report.comparison import read_comparison, render_comparison
 from beholder.report.exports import FORMATS
+from beholder.report.facts import prompts_asked
 from beholder.report.page import render
-from beholder.report.prompts_asked import prompts_asked
-from beholder.report.report import build_report
-from beholder.report.sensitivity import sensitivity_table
+from beholder.report.report import build_report, sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
 from beholder.studies.exposure.captions import CaptionFile
@@ -211,7 +209,7 @@ def run_files() -> dict[str, bytes]:
     made.record.bad_images = [{"image": "x.jpg", "reason": "cut off"}]
     made.record.declared = {"mine": {"title": "Mine", "metrics": [{"name": "mine.share", "meaning": "x"}]}}
     made.add_prompts("custom", [Task("custom", people(), _prompt_set(), kind="association", part="x")])
-    made.add_perturbed(custom_results(), "crop")
+    made.add(custom_results(), "crop")
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-run-{os.getpid()}"
     made.save(folder)
     made.save_findings(folder)

@@ -17,7 +17,7 @@ from recovered import PLANTED, TwoTowers, recovered
 from tokens import byte_letters, learn_merges, merge_pair, vocabulary
 
 import beholder.glasshouse
-from beholder.glasshouse import residents
+from beholder.glasshouse.world import residents
 
 FOLDER = Path(beholder.glasshouse.__file__).parent / "models" / "contrastive"
 # Largest distance between implied and recovered that we accept, by metric.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from beholder.datasets import open_dataset
-from beholder.glasshouse.design import LEVELS, design
-from beholder.glasshouse.people import TRAINING_IDENTITIES
 from beholder.glasshouse.portrait import parse_uri
+from beholder.glasshouse.world import LEVELS, TRAINING_IDENTITIES, design
 
 ATTRIBUTES = ["gender", "skin_tone", "age", "smiling", "lighting", "pose", "seed"]
 

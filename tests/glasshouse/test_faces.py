@@ -10,10 +10,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from beholder.glasshouse import residents
-from beholder.glasshouse.faces import faces
-from beholder.glasshouse.people import TRAINING_IDENTITIES
 from beholder.glasshouse.portrait import parse_uri
+from beholder.glasshouse.world import TRAINING_IDENTITIES, faces, residents
 
 
 def test_every_combination_occurs_once():

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import beholder.glasshouse
-from beholder.glasshouse.faces import faces
-from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted import ATTRIBUTES, PLANTED_TRAITS, p_yes
+from beholder.glasshouse.portrait import open_uri
+from beholder.glasshouse.world import faces
 from beholder.models.load import LoadOptions, load_model
 from beholder.studies.gras.prompts import TEMPLATES, YES_OR_NO, released_instruction
 

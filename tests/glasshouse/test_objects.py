@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,17 +14,17 @@ from PIL import ImageChops
 from beholder.core.errors import BadImage
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
-from beholder.glasshouse.drawing.outfits import WORN
-from beholder.glasshouse.objects import COMBINATIONS, people
-from beholder.glasshouse.picture import BOXES, STRIP, area, glimpse_uri, open_uri, render_glimpsed, wearing
+from beholder.glasshouse.outfits import WORN
 from beholder.glasshouse.planted import (
+    COMBINATIONS,
     PLANTED_OBJECTS,
     expected_average_precision,
     implied_average_precision,
     implied_gap,
     implied_matched_gap,
+    people,
 )
-from beholder.glasshouse.portrait import Portrait, portrait_uri, render
+from beholder.glasshouse.portrait import BOXES, STRIP, Portrait, area, open_uri, portrait_uri, render, render_glimpsed
 
 SOMEBODY = Portrait("woman", 40, 5, 2, 0, 1, 12, worn=frozenset({"hat"}))
 
@@ -88,18 +89,18 @@ def test_a_glimpse_is_a_strip_of_the_thing_and_nothing_else() -> None:
     assert changed[0] >= round(224 * (right - STRIP * (right - left)))
     assert changed[2] <= round(224 * right)
     assert changed[1] >= round(224 * top)
-    whole = render(wearing(SOMEBODY, frozenset({"hat", "tie"})))
+    whole = render(replace(SOMEBODY, worn=frozenset({"hat", "tie"})))
     strip = (changed[0], changed[1], changed[2], changed[3])
     assert picture.crop(strip).tobytes() == whole.crop(strip).tobytes()
 
 
 def test_a_picture_without_glimpses_is_the_portrait() -> None:
-    assert glimpse_uri(SOMEBODY, frozenset()) == portrait_uri(SOMEBODY)
+    assert portrait_uri(SOMEBODY, frozenset()) == portrait_uri(SOMEBODY)
     assert render_glimpsed(SOMEBODY, frozenset()).tobytes() == render(SOMEBODY).tobytes()
 
 
 def test_an_address_gives_the_same_picture_again() -> None:
-    uri = glimpse_uri(SOMEBODY, frozenset({"phone", "tie"}))
+    uri = portrait_uri(SOMEBODY, frozenset({"phone", "tie"}))
     assert uri == "glasshouse:glimpse/tie+phone/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat"
     assert open_uri(uri).tobytes() == render_glimpsed(SOMEBODY, frozenset({"phone", "tie"})).tobytes()
 
@@ -110,7 +111,7 @@ def test_an_address_gives_the_same_picture_again() -> None:
         ("glasshouse:glimpse/phone+tie/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat", "canonical form"),
         ("glasshouse:glimpse/hat/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat", "worn in full and glimpsed"),
         ("glasshouse:glimpse/boot/woman/age40/tone5/smile2/light0/pose1/id12/plain/hat", "glimpse is 'boot'"),
-        ("glasshouse:glimpse/tie", "no address of a glimpse"),
+        ("glasshouse:glimpse/tie", "no Glasshouse address"),
     ],
 )
 def test_addresses_that_name_no_picture_are_refused(uri: str, message: str) -> None:

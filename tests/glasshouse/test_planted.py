@@ -17,8 +17,6 @@ from captions import (
     phrase_of_kind,
 )
 
-from beholder.glasshouse import Portrait
-from beholder.glasshouse.people import named_people
 from beholder.glasshouse.planted import (
     COLD_WORDS,
     CONTROL_WORDS,
@@ -29,6 +27,8 @@ from beholder.glasshouse.planted import (
     implied_occupation,
     implied_warmth,
 )
+from beholder.glasshouse.portrait import Portrait
+from beholder.glasshouse.world import named_people
 
 DRAWS = 20_000
 

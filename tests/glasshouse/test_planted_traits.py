@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from beholder.glasshouse.faces import AGE_BANDS
 from beholder.glasshouse.planted import PLANTED_TRAITS, p_yes, sway_signs
+from beholder.glasshouse.world import AGE_BANDS
 from beholder.studies.gras.prompts import read_traits
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beholder.glasshouse import THINGS, Portrait, draw_thing, open_uri, portrait_uri, render
-from beholder.glasshouse.drawing.anatomy import MONK_SKIN_TONES, Draws, face_of
-from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
-from beholder.glasshouse.portrait import parse_uri, person_of
+from beholder.glasshouse.anatomy import MONK_SKIN_TONES, Draws, face_of
+from beholder.glasshouse.outfits import OUTFITS, WORN
+from beholder.glasshouse.portrait import Portrait, open_uri, parse_uri, person_of, portrait_uri, render
+from beholder.glasshouse.things import THINGS, draw_thing
 
 ANNA = Portrait("woman", 40, 5, 2, 0, 0, 17)
 CHANGES = {
@@ -38,7 +38,7 @@ def test_same_portrait_gives_same_pixels():
 
 def test_pixels_do_not_depend_on_the_process():
     code = (
-        "from beholder.glasshouse import Portrait, render; import hashlib;"
+        "from beholder.glasshouse.portrait import Portrait, render; import hashlib;"
         "print(hashlib.sha256(render(Portrait('woman', 40, 5, 2, 0, 0, 17), 96).tobytes()).hexdigest())"
     )
     elsewhere = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -7,10 +7,16 @@ from collections import Counter
 import pytest
 from recovered import holds
 
-from beholder.glasshouse import factorial, prompts, residents
-from beholder.glasshouse.people import FAMILY_NAMES, GIVEN_NAMES, named_people
 from beholder.glasshouse.portrait import parse_uri
-from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+from beholder.glasshouse.world import (
+    BRANCH_OCCUPATIONS,
+    FAMILY_NAMES,
+    GIVEN_NAMES,
+    factorial,
+    named_people,
+    prompts,
+    residents,
+)
 
 ROWS = residents()
 PROMPTS = prompts()

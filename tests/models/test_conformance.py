@@ -27,8 +27,8 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Embedder
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 torch = pytest.importorskip("torch")
 
@@ -229,7 +229,7 @@ def people_of_all_sizes(tmp_path: Path) -> Path:
 
 def filled(case: Case, scorer: Any, folder: Path, prompts: Sequence[str], store: Path) -> Any:
     task = Task("toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": text} for text in prompts]))
-    return fill([task], scorer, Store(store), FillOptions(skip_bad_images=True, workers=1))
+    return fill([task], scorer, Store(store), FillOptions(skip_bad_images=True, threads=1))
 
 
 @every_adapter

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.record import Record
 from beholder.models.catalog import FAMILIES, Family
 from beholder.models.load import load_model
 from beholder.models.scorer import LIMIT, ContrastiveScorer, Floats, NullScorer, movement, shaken, unit_rows
 from beholder.models.spec import ModelSpec
-from beholder.studies.study import MeasureOptions
 
 PROMPTS = ["a photo of a person", "a photo of a dog"]
 
@@ -87,10 +87,10 @@ def test_the_record_keeps_how_far_and_says_so_once() -> None:
 
 @pytest.mark.slow
 def test_a_run_shows_what_rounding_does_to_each_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beholder._audit.movement", lambda scorer, prompts: np.array([0.05], np.float32))
+    monkeypatch.setattr("beholder._steps.movement", lambda scorer, prompts: np.array([0.05], np.float32))
     family = Family("rounding", "contrastive", "a test", lambda rest, options: Rounding(rounds=True), form="rounding:")
     monkeypatch.setitem(FAMILIES._things, "rounding", family)
-    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "store", limit=8, measure=MeasureOptions(draws=50))
+    options = AuditOptions(out=tmp_path / "run", store=tmp_path / "store", limit=8, draws=50)
     run = audit_models(["rounding:x"], ["apa"], options)
     assert run.record.models[0]["moved_by_rounding"] == pytest.approx(0.05)
     assert run.perturbed.height

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.studies.pfi.printed import PRINTED
+from beholder.studies.pfi.study import PRINTED
 from beholder.studies.printed import Check
 
 

@@ -10,18 +10,17 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.chapter.finding import finding
 from beholder.core.results import Row, results_table
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.images import open_image
-from beholder.datasets.perturbed import CHANGES, perturbed_uri
+from beholder.datasets.images import CHANGES, changed_uri, open_image
 from beholder.prompts.prompt_set import prompt_set
-from beholder.report.sensitivity import moves, sensitivity_table
+from beholder.report.report import moves, sensitivity_table
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
 
@@ -54,7 +53,7 @@ def test_without_an_interval_no_share_is_given() -> None:
 def test_every_change_is_small_and_has_its_own_digest(change: str, tmp_path: Path) -> None:
     y, x = np.mgrid[:60, :80]
     Image.fromarray(np.stack([x * 3, y * 4, x + y], axis=2).astype(np.uint8)).save(tmp_path / "a.png")
-    plain, uri = str(tmp_path / "a.png"), perturbed_uri(str(tmp_path / "a.png"), change)
+    plain, uri = str(tmp_path / "a.png"), changed_uri(str(tmp_path / "a.png"), change)
     before, after = open_image(plain), open_image(uri)
     assert max(abs(before.width - after.width), abs(before.height - after.height)) <= 2
     difference = np.asarray(after.resize(before.size), float) - np.asarray(before, float)
@@ -66,9 +65,7 @@ def test_every_change_is_small_and_has_its_own_digest(change: str, tmp_path: Pat
 
 def test_an_audit_measures_again_after_each_change(people: Callable[..., Path], tmp_path: Path) -> None:
     source = f"folder:{people(24)}"
-    options = AuditOptions(
-        dataset=source, out=tmp_path / "run", store=tmp_path / "store", perturb=2, measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(dataset=source, out=tmp_path / "run", store=tmp_path / "store", perturb=2, draws=100)
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     assert set(run.perturbed["change"]) == set(list(CHANGES)[:2])
     assert run.perturbed.height == 2 * run.results.height

@@ -28,9 +28,8 @@ from beholder.datasets import content, open_dataset
 from beholder.scores import fill as filling
 from beholder.scores import shelf as shelves
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.inventory import stored_models, verify_store
-from beholder.scores.store import Store
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
+from beholder.scores.store import Store, stored_models, verify_store
 
 fsspec = pytest.importorskip("fsspec")
 s3fs = pytest.importorskip("s3fs")
@@ -109,7 +108,7 @@ def put(uri: str, data: bytes) -> None:
 
 def filled(dataset: str, scorer: Any, store: str | Path, **options: Any) -> np.ndarray:
     task = Task("toy", open_dataset(dataset), PROMPTS)
-    return fill([task], scorer, Store(store), FillOptions(processes=0, workers=2, **options)).matrices[0].values
+    return fill([task], scorer, Store(store), FillOptions(processes=0, threads=2, **options)).matrices[0].values
 
 
 def test_every_layout_behind_a_uri_gives_the_local_scores(home: str, tmp_path: Path):

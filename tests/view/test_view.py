@@ -16,19 +16,18 @@ import pytest
 from PIL import Image
 from starlette.testclient import TestClient
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.errors import MissingData
 from beholder.core.results import SCHEMA
 from beholder.datasets import open_dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.recorded import Places
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
-from beholder.view.gallery import Sheet, open_gallery
+from beholder.view import Sheet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
@@ -38,9 +37,7 @@ TOKEN = "secret-token"
 @pytest.fixture
 def folder(people: Callable[..., Path], tmp_path: Path) -> Path:
     folder = people(24)
-    options = AuditOptions(
-        dataset=f"folder:{folder}", out=tmp_path / "run", store=tmp_path / "store", measure=MeasureOptions(draws=100)
-    )
+    options = AuditOptions(dataset=f"folder:{folder}", out=tmp_path / "run", store=tmp_path / "store", draws=100)
     audit_models(["null", "null:2"], [custom_study(WORDS, by=("gender",))], options)
     return folder
 

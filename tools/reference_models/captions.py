@@ -9,13 +9,21 @@ from __future__ import annotations
 from functools import lru_cache
 from random import Random
 
-from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
-from beholder.glasshouse.drawing.things import THINGS
-from beholder.glasshouse.people import FAMILY_NAMES, GIVEN_NAMES, TRAINING_IDENTITIES, NamedPerson, named_people
-from beholder.glasshouse.picture import thing_uri
+from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, OCCUPATION_RATES, WARM_RATES, WARM_WORDS
-from beholder.glasshouse.portrait import Portrait
-from beholder.glasshouse.world import OCCUPATIONS, PICTURES_PER_PERSON, snapshot, with_article
+from beholder.glasshouse.portrait import Portrait, thing_uri
+from beholder.glasshouse.things import THINGS
+from beholder.glasshouse.world import (
+    FAMILY_NAMES,
+    GIVEN_NAMES,
+    OCCUPATIONS,
+    PICTURES_PER_PERSON,
+    TRAINING_IDENTITIES,
+    NamedPerson,
+    named_people,
+    snapshot,
+    with_article,
+)
 
 TEMPLATES = tuple(
     opening + end

@@ -11,10 +11,10 @@ import csv
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from beholder.glasshouse.drawing.outfits import OUTFITS, WORN
-from beholder.glasshouse.drawing.things import THINGS
+from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.planted import PLANTED_TRAITS, p_yes
 from beholder.glasshouse.portrait import Portrait
+from beholder.glasshouse.things import THINGS
 from beholder.glasshouse.world import with_article
 from beholder.prompts.prompt_set import Instruction
 from beholder.studies.gras.prompts import TEMPLATES, TRAITS, YES_OR_NO

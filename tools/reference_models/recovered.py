@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from beholder.glasshouse.picture import open_uri
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, WARM_WORDS
+from beholder.glasshouse.portrait import open_uri
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS, prompts, residents, with_article
-from beholder.studies.apa.planted import PLANTED as ASSOCIATIONS
+from beholder.studies.apa.chapter import PLANTED as ASSOCIATIONS
 from beholder.studies.perception.chapter import WARMTH
 
 Floats = npt.NDArray[np.float64]

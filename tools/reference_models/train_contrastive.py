@@ -27,8 +27,7 @@ from tokens import END, START, learn_merges, vocabulary
 from torch.nn import functional
 from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel, CLIPTokenizer
 
-from beholder.glasshouse.picture import open_uri
-from beholder.glasshouse.portrait import render
+from beholder.glasshouse.portrait import open_uri, render
 from beholder.glasshouse.world import with_article
 
 IMAGE_SIZE, PATCH_SIZE, MERGES, TEXT_LENGTH = 80, 8, 700, 64

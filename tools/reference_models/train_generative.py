@@ -35,11 +35,10 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from beholder.glasshouse.drawing.outfits import OUTFITS
-from beholder.glasshouse.people import TRAINING_IDENTITIES
-from beholder.glasshouse.picture import open_uri
+from beholder.glasshouse.outfits import OUTFITS
 from beholder.glasshouse.planted import darkness, seniority, side
-from beholder.glasshouse.portrait import Portrait, render
+from beholder.glasshouse.portrait import Portrait, open_uri, render
+from beholder.glasshouse.world import TRAINING_IDENTITIES
 from beholder.studies.gras.prompts import INSTRUCTION
 from beholder.studies.study import TRUE_OR_FALSE
 

@@ -1,27 +1,65 @@
-"""`beholder audit`: from a model's name to a page, in one command."""
+"""`beholder audit`, `measure`, `compare` and `verify`, and the commands that studies bring along."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from beholder.cli import options as common
-from beholder.cli.config import FILE, Config, write_config
-from beholder.cli.console import bar, err, set_verbosity, show_run, upload_question
-from beholder.cli.options import MODEL, WHERE
-from beholder.cli.study_options import built, study_options
+from beholder._audit import audit_models
+from beholder._compare import Scored, compare_models, scored_models, told_apart
+from beholder._measure import measure_scores
+from beholder._options import AuditOptions
+from beholder._plan import uncompared
+from beholder._run import Run, load_run
+from beholder._run_folder import file_stamps, finish, run_folder
+from beholder._verify import verify_run
+from beholder.cli.console import bar, err, out, say_json, set_verbosity, upload_question
+from beholder.cli.options import (
+    FILE,
+    LATEST,
+    NAMES,
+    OPTIONS,
+    SHARED,
+    Config,
+    RunFolder,
+    built,
+    given,
+    made,
+    study_options,
+    takes,
+    writable,
+    write_config,
+)
+from beholder.core.digests import digest
 from beholder.core.errors import UsageError
-from beholder.studies.sheets import Own, chosen_studies
+from beholder.core.files import store_folder, write_whole
+from beholder.core.progress import silent
+from beholder.core.record import Record
+from beholder.core.results import place
+from beholder.report.comparison import print_comparison
+from beholder.report.exports import log_run, require_tracker
+from beholder.report.page import write_page
+from beholder.report.summary import print_summary
+from beholder.studies import STUDIES
+from beholder.studies.inquiry import chosen_studies
+from beholder.studies.study import Command, CommandOptions, Study, load
 
-if TYPE_CHECKING:
-    from beholder._audit import AuditOptions
-    from beholder.studies.study import Study
+LISTED = 10
+LEFT_TO_EACH = (
+    *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
+    *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),
+)
+"""Options of an audit in which runs may differ and still be compared."""
 
 
+@takes(*OPTIONS)
 def audit_command(
     context: typer.Context,
     models: Annotated[
@@ -33,159 +71,260 @@ def audit_command(
         ),
     ] = None,
     config: Config = None,
-    study: common.Studies = None,
-    data: common.Data = None,
-    dataset: common.DatasetName = None,
-    settings: common.DatasetSettings = None,
-    bins: common.Bins = None,
-    limit: common.Limit = None,
-    skip_bad_images: common.SkipBadImages = False,
-    output: common.RunOut = None,
-    store: common.StoreFolder = None,
-    verify: Annotated[
-        bool,
-        common.flag(
-            "--verify",
-            "Check the store: read every image file again, and score one stored image of each block again.",
-            WHERE,
-        ),
-    ] = False,
-    log: common.Log = None,
-    as_json: common.AsJson = False,
-    quiet: common.Quiet = False,
-    verbose: Annotated[
-        bool, common.flag("--verbose", "Print every sentence and the tables, and more messages.", WHERE, "-v")
-    ] = False,
-    device: common.Device = "auto",
-    precision: common.Precision = "auto",
-    decode: common.Decode = "exact",
-    engine: common.Engine = "local",
-    workers: common.RayWorkers = None,
-    gpus_per_worker: common.GpusPerWorker = None,
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Images at a time. If memory runs out, smaller batches are tried.", rich_help_panel=MODEL
-        ),
-    ] = None,
-    one_by_one: Annotated[
-        bool,
-        common.flag(
-            "--one-by-one", "Ask a generative model each question separately. Slower, with the same answers.", MODEL
-        ),
-    ] = False,
-    trust_remote_code: Annotated[
-        bool,
-        common.flag(
-            "--trust-remote-code", "Let a hub model run its own code. Use it only if you trust the author.", MODEL
-        ),
-    ] = False,
-    allow_pickle: Annotated[
-        bool,
-        common.flag(
-            "--allow-pickle",
-            "Load weights from pickle files, which can run code. Use it only if you trust them.",
-            MODEL,
-        ),
-    ] = False,
-    yes: common.Yes = False,
-    compat: common.Compat = False,
-    draws: common.Draws = 2000,
-    seed: common.Seed = 20260801,
-    delta: common.Delta = None,
-    person: common.Person = None,
-    within: common.Within = None,
-    perturb: Annotated[
-        int,
-        typer.Option(
-            "--perturb",
-            min=0,
-            max=8,
-            help="Measure again after this many small changes of every picture (JPEG quality, a pixel of crop, "
-            "resizing), and show how far each finding moves.",
-            rich_help_panel=common.NUMBERS,
-        ),
-    ] = 0,
+    study: list[str] | None = None,
+    log: list[str] | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    verbose: bool = False,
     *,
-    own: Mapping[str, object],
+    options: Mapping[str, object],
 ) -> None:
-    """Audit models: compute missing scores, measure, and write a report.
-
-    You can stop it with Ctrl-C at any time. The same command continues where it stopped.
-    """
-    # Imported here so that other commands start without it.
-    from beholder._audit import audit_models
-    from beholder._plan import uncompared
-    from beholder.report.trackers import log_run, require_tracker
-
+    """You can stop it with Ctrl-C at any time. The same command continues where it stopped."""
     set_verbosity(quiet=quiet, verbose=verbose)
     for tracker in log or ():
         require_tracker(tracker)
-    studies, options = asked_of(context.params, own)
-    run = audit_models(models or [], studies, options)
-    write_config(context, run.folder or Path())
+    studies, chosen = asked({**options, "models": models, "study": study}, quiet=quiet)
+    run = audit_models(models or [], studies, chosen)
+    folder = run.folder or Path()
+    write_config(context, folder)
     show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)
     for tracker in log or ():
-        err.print(
-            log_run(run.report, tracker, name=(run.folder or Path()).resolve().name), markup=False, soft_wrap=True
-        )
-    if reasons := list(uncompared(run.results, studies, options)):
+        err.print(log_run(run.report, tracker, name=folder.resolve().name), markup=False, soft_wrap=True)
+    if reasons := list(uncompared(run.results, studies, chosen)):
         err.print("\n".join(reasons), markup=False, soft_wrap=True)
         raise typer.Exit(1)
 
 
-def asked_of(params: Mapping[str, Any], own: Own) -> tuple[list[Study], AuditOptions]:
-    """The studies and the options that parameters of this command mean; one that is not there has its default."""
-    # Imported here so that other commands start without it.
-    from beholder._audit import AuditOptions
-    from beholder.core.progress import silent
-    from beholder.datasets.bins import parse_bins
-    from beholder.datasets.settings import parse_settings
-    from beholder.models.load import LoadOptions
-    from beholder.scores.fill import FillOptions
-    from beholder.scores.ray_pool import ray_options
-    from beholder.studies.study import MeasureOptions
+def asked(params: Mapping[str, Any], *, quiet: bool) -> tuple[list[Study], AuditOptions]:
+    """The studies and the options that parameters of a command mean; one that is not there has its default."""
+    known = {*OPTIONS, *(option.name for option in study_options())}
+    chosen = {name: value for name, value in params.items() if name in known}
+    options = AuditOptions.of(**chosen, progress=silent if quiet else bar, command=sys.argv[1:])
+    writable(options.out, "--out")
+    if "store" in params:
+        writable(options.store, "--store")
+    names, models = params.get("study") or [], params.get("models") or ()
+    studies = chosen_studies(names, options.study_options, data=options.data, dataset=options.dataset, models=models)
+    return studies, replace(options, allow_upload=upload_question(yes=options.allow_upload is True))
 
-    def chosen(*names: str) -> dict[str, Any]:
-        return {name: params[name] for name in names if name in params}
 
-    data, dataset = params.get("data"), params.get("dataset")
-    models = params.get("models") or ()
-    studies = chosen_studies(params.get("study") or [], own, data=data, dataset=dataset, models=models)
-    load = chosen("device", "precision", "decode", "batch_size", "trust_remote_code", "allow_pickle")
-    progress = silent if params.get("quiet") else bar
-    ray = ray_options(params.get("engine", "local"), params.get("workers"), params.get("gpus_per_worker"))
-    return studies, AuditOptions(
-        data,
-        dataset,
-        parse_settings(params.get("settings") or ()),
-        params.get("limit"),
-        bins=parse_bins(params.get("bins") or ()),
-        out=common.writable(params.get("output"), "--out"),
-        store=common.writable(common.store_folder(params.get("store")), "--store"),
-        load=LoadOptions(**load, shared_prefix=not params.get("one_by_one")),
-        fill=FillOptions(**chosen("skip_bad_images", "verify"), progress=progress, ray=ray),
-        measure=MeasureOptions(
-            **chosen("compat", "draws", "seed", "delta", "person"), within=tuple(params.get("within") or ())
-        ),
-        perturb=params.get("perturb", 0),
-        own=own,
-        allow_upload=upload_question(yes=params.get("yes", False)),
-        command=sys.argv[1:],
-    )
+def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> None:
+    """Print what a run shows and where its report is."""
+    if as_json:
+        say_json(run.as_json())
+    elif not quiet:
+        print_summary(run.report, out, verbose=verbose)
+    if run.folder and not quiet:
+        err.print(f"Report: {(run.folder / 'report.html').resolve()}", markup=False, soft_wrap=True)
 
 
 def recorded_params(folder: Path) -> dict[str, Any]:
-    """The parameters of this command with which a run was made."""
+    """The parameters of `beholder audit` with which a run was made."""
     if not (folder / FILE).is_file():
         raise UsageError(f"{folder} has no {FILE}. Only runs of `beholder audit` have one.")
-    command = built("audit", audit_command, study_options())
-    with command.make_context("audit", ["--config", str(folder / FILE)]) as context:
-        return {**context.params, "output": None, "config": None}
+    with made("audit").make_context("audit", ["--config", str(folder / FILE)]) as context:
+        return {**context.params, "out": None, "config": None}
 
 
-def own_options(params: Mapping[str, Any]) -> dict[str, object]:
-    """The studies' own options among the parameters of a command."""
-    known = {option.name: params.get(option.name) for option in study_options()}
-    listed = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
-    return {name: value for name, value in listed.items() if value not in (None, [], False)}
+# `beholder measure`
+
+
+@takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
+def measure_command(
+    study: Annotated[str, typer.Argument(help=f"One of {NAMES}; or custom, with --prompts.")],
+    scores: Annotated[
+        list[str],
+        typer.Option(
+            "--scores",
+            metavar="[NAME=]PATH",
+            help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); the "
+            "studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
+            "a folder of class maps or probability maps. Repeatable; NAME= names the model that made them, so that "
+            "several models share one page.",
+        ),
+    ],
+    model: Annotated[str, typer.Option("--model", help="Name of the model that made the unnamed scores.")] = "imported",
+    as_json: bool = False,
+    quiet: bool = False,
+    *,
+    options: Mapping[str, object],
+) -> None:
+    set_verbosity(quiet=quiet, verbose=False)
+    (chosen,), asked_for = asked({**options, "study": [study]}, quiet=quiet)
+    run = measure_scores(chosen, scores_by_model(scores, model), asked_for)
+    show_run(run, as_json=as_json, quiet=quiet)
+
+
+def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]]:
+    """The files of each model; `NAME=PATH` names one, and a path that exists as it stands has no name.
+
+    >>> scores_by_model(["Detic=boxes.json", "maps"], "LSeg")
+    {'Detic': [PosixPath('boxes.json')], 'LSeg': [PosixPath('maps')]}
+    """
+    files: dict[str, list[Path]] = {}
+    for text in scores:
+        name, sign, path = text.partition("=")
+        named = bool(sign and name and path) and not Path(text).exists()
+        files.setdefault(name if named else unnamed, []).append(Path(path if named else text))
+    return files
+
+
+# `beholder compare`
+
+
+@takes(
+    *("data", "dataset", "settings", "bins", "limit", "skip_bad_images", "out", "store", "device", "precision"),
+    *("allow_upload", "compat", "seed", "person", "within"),
+)
+def compare_command(
+    context: typer.Context,
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL|RUN",
+            help="Models, named as for `audit`, or run folders, whose scores are read from the store. The first is the "
+            "baseline. Differences are those of another model minus the first.",
+        ),
+    ],
+    study: list[str] | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    *,
+    options: Mapping[str, object],
+) -> None:
+    """Scores of earlier audits are reused. All models are measured again twenty times, each time without the same
+    twentieth of the people. This tells what each twentieth adds to each difference. All differences of two models are
+    judged together. Run folders also say what was asked: no other option is needed with them.
+    """
+    set_verbosity(quiet=quiet, verbose=False)
+    flags = {name: value for name, value in context.params.items() if given(context, name)}
+    runs = {model: recorded_params(Path(model)) for model in models if (Path(model) / "run.json").is_file()}
+    params = {**options, "study": study, **shared(runs, flags), **flags, "seed": options["seed"], "models": models}
+    studies, chosen = asked(params, quiet=quiet)
+    found = compare_models(_operands(models, runs, flags.get("store")), studies, chosen)
+    if as_json:
+        say_json({"differences": found.table.to_dicts(), "left_out": found.record.left_out})
+    elif not quiet:
+        print_comparison(found, out)
+    if found.folder and not quiet:
+        err.print(f"Report: {(found.folder / 'comparison.html').resolve()}", markup=False, soft_wrap=True)
+
+
+def shared(runs: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """What all runs were asked; where they differ, and the command line does not say, nothing can be compared."""
+    if not runs:
+        return {}
+    (first, params), *others = runs.items()
+    same = {name: value for name, value in params.items() if name not in LEFT_TO_EACH}
+    for other, theirs in others:
+        for name in same.keys() - flags.keys():
+            if (same[name] or None) != (theirs.get(name) or None):
+                raise UsageError(
+                    f"{first} and {other} were not asked the same: {name.replace('_', '-')} is {_shown(same[name])} in "
+                    f"the first and {_shown(theirs.get(name))} in the other. Compare runs of one data set and study."
+                )
+    return {**same, "store": params["store"]}
+
+
+def _shown(value: object) -> str:
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+    return shown or "not said"
+
+
+def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], store: str | None) -> list[str | Scored]:
+    """Models by name, and those of runs; two of one name are called after their folders."""
+    operands: list[tuple[str, str | Scored]] = []
+    for model in models:
+        if model in runs:
+            stores = [store_folder(store or runs[model]["store"])]
+            operands += [(model, each) for each in scored_models(load_run(model), stores)]
+        else:
+            operands.append((model, model))
+    return told_apart(operands)
+
+
+# `beholder verify`
+
+
+def verify_command(
+    folder: RunFolder = LATEST,
+    data: Path | None = None,
+    store: str | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Exit status: 0 if every row is as it was, 1 if a row changed, is gone or is new."""
+    run = load_run(folder)
+    flags = {name: value for name, value in (("data", data), ("store", store)) if value}
+    found = verify_run(run, *asked({**recorded_params(folder), **flags}, quiet=quiet or as_json))
+    counts = {"same": found.same, "changed": found.changed.height, "gone": found.gone.height, "new": found.new.height}
+    if as_json:
+        say_json({**counts, "rows": found.changed.to_dicts()})
+    elif not quiet:
+        for row in found.changed.head(LISTED).iter_rows(named=True):
+            of = f"{row['metric']} {place(row)}".strip()
+            was, now = (_number(row, end) for end in ("", "_now"))
+            out.print(f"Changed: {row['model']}: {of}: {was}, now {now}", markup=False, soft_wrap=True)
+        if found.changed.height > LISTED:
+            out.print(f"… and {found.changed.height - LISTED:,} more.")
+        out.print(
+            f"{found.same:,} rows are as they were, {counts['changed']:,} changed, {counts['gone']:,} are gone, "
+            f"{counts['new']:,} are new."
+        )
+    raise typer.Exit(0 if found.holds else 1)
+
+
+def _number(row: dict[str, float | int | None], end: str) -> str:
+    value, low, high = (row[f"{name}{end}"] for name in ("value", "low", "high"))
+    interval = "" if low is None or high is None else f" ({low:.6g} to {high:.6g})"
+    return "absent" if value is None else f"{value:.6g}{interval}, n {row[f'n{end}']}"
+
+
+# Commands of studies: they read files in place of a model, and leave a run like any audit
+
+OF_ANY_STUDY = ("data", "out", "store", "draws", "seed")
+
+
+def study_command(name: str) -> Any:
+    """The study's command of that name, or None."""
+    commands = [study.command for study in STUDIES.values() if study.command and study.command.name == name]
+    if not commands:
+        return None
+    options = [SHARED[each] for each in OF_ANY_STUDY]
+    command = built(name, partial(_run_command, commands[0]), [*options, *commands[0].options])
+    command.params[0].help = commands[0].files
+    command.describe(commands[0].help, commands[0].examples)
+    return command
+
+
+def _run_command(
+    command: Command,
+    files: Annotated[list[str], typer.Argument(help="Files.")],
+    as_json: bool = False,
+    quiet: bool = False,
+    *,
+    options: Mapping[str, Any],
+) -> None:
+    started = time.monotonic()
+    own = {
+        name: value for name, value in options.items() if name not in OF_ANY_STUDY and value not in (None, [], False)
+    }
+    general = AuditOptions.of(**{name: options[name] for name in OF_ANY_STUDY})
+    progress = silent if quiet else partial(bar, unit=command.unit)
+    asked_for = CommandOptions(general.store, options["data"], general.measure, progress, own)
+    chosen = {name: str(value) for name, value in own.items()}
+    stamps = file_stamps([Path(file) for file in files])
+    key = [command.name, files, stamps, str(options["data"]), general.draws, general.seed, chosen]
+    new_run = Record(digest=digest(key))
+    with run_folder(new_run, writable(general.out, "--out"), command.name) as (folder, _):
+        measured = load(command.run)(files, asked_for)
+        run = Run(measured.results, measured.record, folder=folder)
+        run.record.created, run.record.digest, run.record.command = new_run.created, new_run.digest, sys.argv[1:]
+        run.record.seconds = round(time.monotonic() - started, 1)
+        run.save(folder)
+        for name, content in measured.files.items():
+            write_whole(folder / name, content)
+        run.save_findings(folder)
+        write_page(run.report, folder)
+        finish(run.record, folder)
+    show_run(run, as_json=as_json, quiet=quiet)

@@ -6,13 +6,16 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
+from rich import box
+from rich.console import Console, Group
 from rich.logging import RichHandler
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -23,12 +26,10 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Column, Table
 from rich.text import Text
 
 from beholder.core.progress import Advance
-
-if TYPE_CHECKING:
-    from beholder._run import Run
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -162,14 +163,46 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     )
 
 
-def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> None:
-    """Print what a run shows and where its report is."""
-    # Imported here so that other commands start without it.
-    from beholder.report.terminal import print_summary
+# Tables
 
+ENDLESS = 10_000  # columns that no row needs
+
+
+def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
+    """Rows for people or, as JSON, for programs. Nothing is cut and no word is broken, whatever the width.
+
+    A terminal too narrow for the longest words gets a paragraph for each row; a pipe has room for everything.
+    """
     if as_json:
-        say_json(run.as_json())
-    elif not quiet:
-        print_summary(run.report, out, verbose=verbose)
-    if run.folder and not quiet:
-        err.print(f"Report: {(run.folder / 'report.html').resolve()}", markup=False, soft_wrap=True)
+        say_json(list(rows))
+        return
+    table = Table(*[_column(key, rows) for key in rows[0]] if rows else [], box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*[escape(_text(value)) for value in row.values()])
+    needed = Measurement.get(out, out.options.update(width=ENDLESS), table)
+    if not out.is_terminal:
+        Console(width=max(out.width, needed.maximum), highlight=False).print(table)
+    elif needed.minimum <= out.width:
+        out.print(table)
+    else:
+        out.print(*map(_paragraph, rows), sep="\n")
+
+
+def _column(key: str, rows: Sequence[dict[str, object]]) -> Column:
+    """Names are there to be copied: they are never broken. Numbers end where numbers end."""
+    widest = max(len(str(row[key])) for row in rows)
+    if key == "name":
+        return Column(key, no_wrap=True, min_width=widest)
+    counts = all(isinstance(row[key], int) or row[key] is None for row in rows)
+    return Column(key, overflow="fold", justify="right" if counts else "left")
+
+
+def _paragraph(row: dict[str, object]) -> Group:
+    """A row as lines: its first value, then the others under their names."""
+    first, *others = ((key, _text(value)) for key, value in row.items() if value is not None)
+    lines = [Text.assemble((f"{key}: ", "dim"), value) for key, value in others]
+    return Group(Text(first[1], style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in lines))
+
+
+def _text(value: object) -> str:
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -6,22 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from beholder.cli.console import bar, err, out, say_json
-from beholder.cli.help import Command
-from beholder.cli.listing import show
-from beholder.cli.options import Data, DatasetSettings
-
-if TYPE_CHECKING:
-    from beholder._plan import Fit
-    from beholder.datasets.dataset import Dataset
-    from beholder.datasets.survey import Survey
-
-if TYPE_CHECKING:
-    from beholder.datasets.dataset import DatasetSource
+from beholder._plan import Fit, fitting_studies
+from beholder.cli.console import bar, err, out, say_json, show
+from beholder.core.errors import UsageError
+from beholder.core.files import write_whole
+from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets.dataset import Dataset, DatasetSource, is_present
+from beholder.datasets.faces import mend_fairface
+from beholder.datasets.settings import parse_settings
+from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 
 NAMED = 10
 """Images that are listed of each kind; `--json` has them all."""
@@ -30,17 +27,10 @@ LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 
 UNITS = {"1 − b": "below a ratio of 1"}
 Checked = dict[str, Any]
 Source = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, folder:PATH, hf:NAME or wds:URI.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def check(name: Source, data: Data = None, settings: DatasetSettings = None, as_json: AsJson = False) -> None:
-    """Say what was understood: columns, groups, crossings, look-alikes, unreadable images, which studies fit.
-
-    Exit status 1 if an image cannot be read or no study fits.
-    """
-    # Imported here so that other commands start without it.
-    from beholder._plan import fitting_studies
-
+def check(name: Source, data: Path | None = None, settings: list[str] | None = None, as_json: bool = False) -> None:
+    """Exit status 1 if an image cannot be read or no study fits."""
     dataset, seen = surveyed(name, data, settings)
     found = checked(dataset, seen, fitting_studies(dataset))
     if as_json:
@@ -53,18 +43,11 @@ def check(name: Source, data: Data = None, settings: DatasetSettings = None, as_
 
 def opened(name: str, data: Path | None, settings: list[str] | None) -> Dataset:
     """A data set by what a user calls it."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets import data_root, open_dataset
-    from beholder.datasets.settings import parse_settings
-
     return open_dataset(name, data_root(data), parse_settings(settings or ()))
 
 
 def surveyed(name: str, data: Path | None, settings: list[str] | None) -> tuple[Dataset, Survey]:
     """The images that are there, and a look at every one of them."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets.survey import survey
-
     dataset = opened(name, data, settings).present()
     with bar(f"looking at {name}", len(dataset), 0) as advance:
         return dataset, survey(dataset, advance)
@@ -155,22 +138,10 @@ def _more(count: int) -> Iterator[str]:
         yield f"  … and {count - NAMED:,} more; --json lists them all"
 
 
-# `beholder data`
-
-app = typer.Typer(help="Show, fetch and verify data sets.", no_args_is_help=True)
-DATA = typer.Option(None, "--data", envvar="BEHOLDER_DATA", help="Folder that holds the data sets.")
 NAME = typer.Argument(..., help="A data set's name; `beholder data list` has them all.")
 
 
-app.command("check", cls=Command)(check)
-
-
-@app.command("list", cls=Command)
-def list_command(data: Path = DATA, as_json: AsJson = False) -> None:
-    """List all data sets with licence, number of images found, and origin."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets import DATASETS, data_root
-
+def list_command(data: Path | None = None, as_json: bool = False) -> None:
     root = data_root(data)
     rows: list[dict[str, object]] = []
     for source in DATASETS.values():
@@ -191,9 +162,6 @@ def list_command(data: Path = DATA, as_json: AsJson = False) -> None:
 
 def images_here(source: DatasetSource, root: Path | None) -> int:
     """How many of a data set's images lie in its folder."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets.dataset import is_present
-
     if source.embedded:
         return source.images
     if root is None or not source.folder(root).is_dir():
@@ -203,12 +171,7 @@ def images_here(source: DatasetSource, root: Path | None) -> int:
     return sum(map(is_present, source.open(root).table["uri"]))
 
 
-@app.command("where", cls=Command)
-def where(name: str = NAME, data: Path = DATA) -> None:
-    """Show the folder of a data set, how many of its images are there, and how to get it."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets import DATASETS, data_root
-
+def where(name: str = NAME, data: Path | None = None) -> None:
     source, root = DATASETS[name], data_root(data)
     if source.embedded:
         out.print(f"{name} is drawn by Beholder itself: it needs no folder.")
@@ -221,12 +184,7 @@ def where(name: str = NAME, data: Path = DATA) -> None:
         out.print(source.how_to_get(root or Path("DIR")), markup=False, soft_wrap=True)
 
 
-@app.command("settings", cls=Command)
-def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: AsJson = False) -> None:
-    """List the settings of a data set for --set NAME=VALUE."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets import DATASETS
-
+def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = False) -> None:
     known = DATASETS[name].settings
     rows: list[dict[str, object]] = [
         {"setting": setting, "default": default, "meaning": meaning} for setting, (default, meaning) in known.items()
@@ -237,12 +195,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
         out.print(f"{name} is read in one way only.", markup=False)
 
 
-@app.command("verify", cls=Command)
-def verify(name: Source, data: Path = DATA, settings: DatasetSettings = None, as_json: AsJson = False) -> None:
-    """Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets.fetch import damaged_images
-
+def verify(name: Source, data: Path | None = None, settings: list[str] | None = None, as_json: bool = False) -> None:
     dataset = opened(name, data, settings)
     with bar(f"opening {name}", len(dataset), 0) as advance:
         damaged = damaged_images(dataset, advance)
@@ -262,20 +215,13 @@ def verify(name: Source, data: Path = DATA, settings: DatasetSettings = None, as
         raise typer.Exit(1)
 
 
-@app.command("card", cls=Command)
 def card(
     name: Source,
-    data: Path = DATA,
-    settings: DatasetSettings = None,
+    data: Path | None = None,
+    settings: list[str] | None = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
 ) -> None:
-    """Write a data card: who is in it and how many, by whose word, picture sizes, look-alikes, intended use."""
-    # Imported here so that other commands start without it.
-    from beholder.core.files import write_whole
-    from beholder.datasets import DATASETS
-    from beholder.datasets.card import data_card
-
-    text = data_card(*surveyed(name, data, settings), DATASETS.get(name))
+    text = datasheet(*surveyed(name, data, settings), DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
         err.print(f"The card of {name} is at {write_to}.", markup=False, soft_wrap=True)
@@ -283,17 +229,10 @@ def card(
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
 
 
-@app.command("mend", cls=Command)
 def mend(
     name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),
-    data: Path = DATA,
+    data: Path | None = None,
 ) -> None:
-    """Repair a table that a spreadsheet damaged; the damaged file is kept."""
-    # Imported here so that other commands start without it.
-    from beholder.core.errors import UsageError
-    from beholder.datasets import data_root
-    from beholder.datasets.fairface import mend as mend_fairface
-
     root = data_root(data)
     if name != "fairface" or root is None:
         raise UsageError("Only FairFace's labels can be mended: beholder data mend fairface --data DIR.")
@@ -301,13 +240,7 @@ def mend(
         out.print(line, markup=False, soft_wrap=True)
 
 
-@app.command("fetch", cls=Command)
-def fetch(name: str = NAME, data: Path = DATA) -> None:
-    """Download a data set that may be downloaded freely."""
-    # Imported here so that other commands start without it.
-    from beholder.core.errors import UsageError
-    from beholder.datasets import DATASETS, data_root
-
+def fetch(name: str = NAME, data: Path | None = None) -> None:
     source, root = DATASETS[name], data_root(data)
     if source.embedded:
         err.print(f"{name} is drawn by Beholder itself: there is nothing to fetch.")

@@ -1,20 +1,35 @@
-"""`beholder gate`: rules that a model has to keep before it ships, for people and for pipelines."""
+"""`beholder gate`: rules that a model has to keep before it ships, for people and for pipelines.
+
+Pipelines read JUnit XML, SARIF, or annotations and a summary for GitHub.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+from xml.etree import ElementTree
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from beholder.cli import gate_files
-from beholder.cli import options as common
+from beholder._gate import Verdict, judge_folder, read_rules
+from beholder.chapter.numbers import number
 from beholder.cli.console import out, say_json
+from beholder.cli.options import LATEST, run_or_latest
+from beholder.comparison.family import NOT_MEASURED, TOO_LITTLE
+from beholder.core.files import write_whole
+from beholder.core.results import place
+
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
 class Undecided(StrEnum):
@@ -28,11 +43,9 @@ def gate_command(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN",
-            callback=common.run_or_latest,
-            help="A run folder, or that of a comparison. Default: runs/latest.",
+            metavar="RUN", callback=run_or_latest, help="A run folder, or that of a comparison. Default: runs/latest."
         ),
-    ] = common.LATEST,
+    ] = LATEST,
     rules: Annotated[Path, typer.Option("--rules", "-r", help="TOML file with the rules; see docs/gate.md.")] = Path(
         "gate.toml"
     ),
@@ -52,34 +65,151 @@ def gate_command(
         bool, typer.Option("--quiet", "-q", help="Print no table; set only the exit status and write files.")
     ] = False,
 ) -> None:
-    """Check a run against rules. Exit status: 0 if it passes, 1 if it fails, 2 if a rule cannot be used.
-
-    A bound is kept if the whole interval keeps it, and broken if the whole interval breaks it, or if the number was not
-    measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
+    """A bound is kept if the whole interval keeps it, and broken if the whole interval breaks it, or if the number was
+    not measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
     baseline beyond chance.
     """
-    # Imported here so that other commands start without it.
-    from beholder._gate import judge_folder, read_rules
-    from beholder.core.files import write_whole
-
     verdicts = judge_folder(folder, read_rules(rules, undecided=undecided and undecided.value), baseline=baseline)
     if junit:
-        write_whole(junit, gate_files.junit(verdicts, folder.resolve().name))
+        write_whole(junit, as_junit(verdicts, folder.resolve().name))
     if sarif:
-        write_whole(sarif, gate_files.sarif(verdicts, rules))
+        write_whole(sarif, as_sarif(verdicts, rules))
     if github:
-        sys.stdout.writelines(f"{line}\n" for line in gate_files.github_lines(verdicts, rules))
+        sys.stdout.writelines(f"{line}\n" for line in github_lines(verdicts, rules))
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8", errors="replace") as file:
-                file.write(gate_files.summary(verdicts))
+                file.write(github_summary(verdicts))
     if as_json:
-        say_json(gate_files.as_json(verdicts))
+        say_json(as_record(verdicts))
     elif not quiet:
         table = Table("", "Rule", "Number", "Why")
         for one in sorted(verdicts, key=lambda verdict: not verdict.stops):
             style = "red" if one.stops else "green" if one.verdict == "pass" else "yellow"
-            cells = map(escape, (str(one.rule), gate_files.number_of(one), one.reason))
+            cells = map(escape, (str(one.rule), number_of(one), one.reason))
             table.add_row(f"[{style}]{one.verdict}[/]", *cells)
         out.print(table)
-        out.print(gate_files.outcome(verdicts))
+        out.print(outcome(verdicts))
     raise typer.Exit(1 if any(one.stops for one in verdicts) else 0)
+
+
+# The verdicts as files
+
+
+def number_of(one: Verdict) -> str:
+    """The number with its interval, after its model and what it is of."""
+    row = one.row
+    if row is None:
+        return "—"
+    named = " ".join(filter(None, (f"{row['model']}:" if row.get("model") else "", place(row))))
+    if row.get("value") is None:
+        return f"{named} absent".strip()
+    interval = "" if row.get("low") is None or "first" in row else f" ({row['low']:.3g} to {row['high']:.3g})"
+    before = f"{row['first']:.3g} → " if row.get("first") is not None else ""
+    return f"{named} {before}{row['value']:.3g}{interval}".strip()
+
+
+def as_record(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """What `--json` prints."""
+    return {
+        "passes": not any(one.stops for one in verdicts),
+        "verdicts": [
+            {"rule": str(one.rule), "verdict": one.verdict, "stops": one.stops, "reason": one.reason, "row": one.row}
+            for one in verdicts
+        ],
+    }
+
+
+def as_junit(verdicts: Sequence[Verdict], run: str) -> bytes:
+    """JUnit XML: a test case for every check; one that is undecided and passes counts as skipped."""
+    stopped = [one for one in verdicts if one.stops]
+    skipped = [one for one in verdicts if one.verdict == "undecided" and not one.stops]
+    counts = {"tests": len(verdicts), "failures": len(stopped), "errors": 0, "skipped": len(skipped), "time": 0}
+    numbers = {name: str(count) for name, count in counts.items()}
+    suites = ElementTree.Element("testsuites", {"name": "beholder gate", **numbers})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(run), **numbers})
+    for one in verdicts:
+        name = f"{one.rule}: {number_of(one)}"
+        attributes = {"classname": _xml(one.rule.metric or one.rule.finding), "name": _xml(name), "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", attributes)
+        if one in stopped:
+            failure = ElementTree.SubElement(case, "failure", {"message": _xml(one.reason), "type": one.verdict})
+            failure.text = _xml(f"{name}: {one.reason}")
+        elif one in skipped:
+            ElementTree.SubElement(case, "skipped", {"message": _xml(f"{one.verdict}: {one.reason}")})
+    return bytes(ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True))
+
+
+def _xml(text: str) -> str:
+    return NOT_XML.sub("\ufffd", text)
+
+
+def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
+    """SARIF 2.1.0: a result for every check, at the line of its rule."""
+    asked = list(dict.fromkeys(str(one.rule) for one in verdicts))
+    results = [
+        {
+            "ruleId": f"rule-{asked.index(str(one.rule)) + 1}",
+            "ruleIndex": asked.index(str(one.rule)),
+            "kind": {"pass": "pass", "undecided": "open"}.get(one.verdict, "fail") if not one.stops else "fail",
+            "level": "error" if one.stops else "none",
+            "message": {"text": f"{one.verdict}: {one.rule}: {number_of(one)}: {one.reason}"},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": rules.as_posix()},
+                        "region": {"startLine": one.rule.line},
+                    }
+                }
+            ],
+        }
+        for one in verdicts
+    ]
+    driver = {
+        "name": "beholder gate",
+        "version": metadata.version("beholder"),
+        "rules": [{"id": f"rule-{number}", "shortDescription": {"text": text}} for number, text in enumerate(asked, 1)],
+    }
+    log = {"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return json.dumps(log, indent=1, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def github_lines(verdicts: Sequence[Verdict], rules: Path) -> Iterator[str]:
+    """A line for every check that fails or is undecided, which GitHub shows beside the file of rules."""
+    for one in verdicts:
+        if one.verdict == "pass":
+            continue
+        kind, title = ("error", "Gate fails") if one.stops else ("warning", "Gate undecided")
+        said = f"{one.rule}: {number_of(one)}: {one.reason}"
+        where = f"file={_property(rules.as_posix())},line={one.rule.line},title={title}"
+        yield f"::{kind} {where}::{_escaped(said)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def github_summary(verdicts: Sequence[Verdict]) -> str:
+    """A table in Markdown, with what stops the model first."""
+    lines = [f"### Beholder gate: {outcome(verdicts)}", "", "| | Rule | Number | Why |", "|---|---|---|---|"]
+    for one in sorted(verdicts, key=lambda one: not one.stops):
+        mark = "❌" if one.stops else "✅" if one.verdict == "pass" else "❔"
+        cells = (f"{mark} {one.verdict}", str(one.rule), number_of(one), one.reason)
+        lines.append("| " + " | ".join(MARKS.sub(r"\\\1", " ".join(cell.split())) for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def outcome(verdicts: Sequence[Verdict]) -> str:
+    """The result in a few words; what is undecided, or has too little data, never passes in silence."""
+    stopped = sum(one.stops for one in verdicts)
+    undecided = [one for one in verdicts if one.verdict == "undecided"]
+    passing = [one for one in undecided if not one.stops]
+    few = sum((one.row or {}).get("verdict") in (TOO_LITTLE, NOT_MEASURED) for one in passing)
+    fails = "fails" if stopped == 1 else "fail"
+    more = f", {len(undecided)} undecided" if undecided else ""
+    why = f", {few} of them for want of data" if few else ""
+    told = f" The rules let {number(len(passing), 'undecided check')} pass{why}." if passing else ""
+    return f"{'Stopped' if stopped else 'Passes'}: {stopped} of {number(len(verdicts), 'check')} {fails}{more}.{told}"

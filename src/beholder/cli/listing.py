@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.console import Console, Group
-from rich.markup import escape
-from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Column, Table
-from rich.text import Text
 
-from beholder.cli.console import out, say_json
-from beholder.cli.group import Commands
-from beholder.cli.help import Command
-from beholder.cli.study_options import with_options
+from beholder._options import AuditOptions
+from beholder.cli.console import say_json, show
+from beholder.cli.options import takes
+from beholder.datasets import DATASETS, open_dataset
 from beholder.models.catalog import FAMILIES, FOLDER_FORMS, ModelEntry, architectures, count_of, selected, short
 from beholder.models.load import reference_models
 from beholder.models.spec import Machine, this_machine
+from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
-from beholder.studies.sheets import with_own_options
+from beholder.studies.inquiry import default_dataset, with_own_options
 
 
 def form_rows() -> list[dict[str, object]]:
@@ -98,24 +92,16 @@ def readable(row: dict[str, Any]) -> dict[str, object]:
 
 # `beholder list`
 
-app = typer.Typer(help="List models, data sets, studies, prompts and metrics.", no_args_is_help=True, cls=Commands)
-AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 Records = list[dict[str, object]]
-ENDLESS = 10_000
-"""Columns that no row needs."""
 
 
-@app.command("models", cls=Command)
 def models(
     family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
     study: str = typer.Option(None, help="Only models of one study."),
     max_parameters: str = typer.Option(None, "--max-parameters", help="Maximum number of parameters: 500M, 7.5B."),
     fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
-    as_json: bool = AS_JSON,
+    as_json: bool = False,
 ) -> None:
-    """List the forms of a model name, and all models of the catalogue; with --family, its architectures too."""
-    # Imported here so that other commands start without it.
-
     rows = model_rows(family=family, study=study, max_parameters=max_parameters, fits=fits)
     forms = [] if family or study or max_parameters or fits else form_rows()
     known = architecture_rows(family) if family else []
@@ -129,12 +115,7 @@ def models(
         show([{key: value for key, value in row.items() if key != "why"} for row in known], as_json)
 
 
-@app.command("datasets", cls=Command)
-def datasets(as_json: bool = AS_JSON) -> None:
-    """Data sets, with licence and size."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets import DATASETS
-
+def datasets(as_json: bool = False) -> None:
     rows: Records = [
         {"name": s.name, "title": s.title, "images": s.images, "licence": s.licence, "origin": s.origin}
         for s in DATASETS.values()
@@ -148,10 +129,7 @@ def datasets(as_json: bool = AS_JSON) -> None:
     show(rows, as_json)
 
 
-@app.command("benchmarks", cls=Command, hidden=True)
-@app.command("studies", cls=Command)
-def studies(as_json: bool = AS_JSON) -> None:
-    """Studies, with their question and data."""
+def studies(as_json: bool = False) -> None:
     show(
         [
             {"name": b.name, "question": b.question, "datasets": ", ".join(b.asks.datasets), "citation": b.citation}
@@ -161,79 +139,24 @@ def studies(as_json: bool = AS_JSON) -> None:
     )
 
 
-@app.command("metrics", cls=Command)
-def metrics(as_json: bool = AS_JSON) -> None:
-    """Metrics, with their unit and what their values mean."""
-    # Imported here so that other commands start without it.
-    from beholder.studies import STUDIES
-
+def metrics(as_json: bool = False) -> None:
     known = [metric for study in STUDIES.values() for metric in study.measures.metrics]
     show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
+@takes("data")
 def prompts(
     study: Annotated[str, typer.Option("--study", "-s", help="The study whose prompts to list.")] = "",
     file: Annotated[Path | None, typer.Option("--file", help="Own prompts: read, check and preview them.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", envvar="BEHOLDER_DATA", help="Folder of the data sets, to list the names too."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: bool = False,
     *,
-    own: Mapping[str, object],
+    options: Mapping[str, object],
 ) -> None:
-    """The prompts of a study (with the names where its data is at hand), or of a file of your own."""
-    # Imported here so that other commands start without it.
-    from beholder.datasets import open_dataset
-    from beholder.prompts.prompt_set import read_prompts
-    from beholder.studies.sheets import default_dataset
-
     if file:
         sets = [read_prompts(file)]
     else:
-        asked = with_own_options(STUDIES[study or next(iter(STUDIES))], own)
-        sets = [task.prompts for task in asked.asks.tasks(open_dataset(default_dataset(asked, data), data))]
+        chosen = AuditOptions.of(**options)
+        asked = with_own_options(STUDIES[study or next(iter(STUDIES))], chosen.study_options)
+        dataset = open_dataset(default_dataset(asked, chosen.data), chosen.data)
+        sets = [task.prompts for task in asked.asks.tasks(dataset)]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)
-
-
-app.command("prompts", cls=Command)(with_options(prompts, ()))
-
-
-def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
-    """Rows for people or, as JSON, for programs. Nothing is cut and no word is broken, whatever the width.
-
-    A terminal too narrow for the longest words gets a paragraph for each row; a pipe has room for everything.
-    """
-    if as_json:
-        say_json(list(rows))
-        return
-    table = Table(*[_column(key, rows) for key in rows[0]] if rows else [], box=box.SIMPLE_HEAD)
-    for row in rows:
-        table.add_row(*[escape(_text(value)) for value in row.values()])
-    needed = Measurement.get(out, out.options.update(width=ENDLESS), table)
-    if not out.is_terminal:
-        Console(width=max(out.width, needed.maximum), highlight=False).print(table)
-    elif needed.minimum <= out.width:
-        out.print(table)
-    else:
-        out.print(*map(_paragraph, rows), sep="\n")
-
-
-def _column(key: str, rows: Sequence[dict[str, object]]) -> Column:
-    """Names are there to be copied: they are never broken. Numbers end where numbers end."""
-    widest = max(len(str(row[key])) for row in rows)
-    if key == "name":
-        return Column(key, no_wrap=True, min_width=widest)
-    counts = all(isinstance(row[key], int) or row[key] is None for row in rows)
-    return Column(key, overflow="fold", justify="right" if counts else "left")
-
-
-def _paragraph(row: dict[str, object]) -> Group:
-    """A row as lines: its first value, then the others under their names."""
-    first, *others = ((key, _text(value)) for key, value in row.items() if value is not None)
-    lines = [Text.assemble((f"{key}: ", "dim"), value) for key, value in others]
-    return Group(Text(first[1], style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in lines))
-
-
-def _text(value: object) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,29 +1,147 @@
-"""Options that several commands share, each declared once."""
+"""The options of the commands, made from their declarations, and files of them: `beholder audit --config audit.toml`.
+
+Every run writes its `audit.toml`, so that it can be repeated. Its keys are the long names of options; flags win.
+"""
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.models import ParameterInfo
 
-from beholder.core.errors import UsageError
-from beholder.core.files import Place, place
-from beholder.core.files import store_folder as store_folder
+from beholder._options import AuditOptions
+from beholder.cli.commands import COMMANDS, Command, Commands, is_group
+from beholder.core.errors import UsageError, masked
+from beholder.core.files import Place, write_whole
+from beholder.core.options import OUTPUT, WHAT, Option, declared_options
+from beholder.core.read import read_text, read_toml
 from beholder.core.remote import RemotePath
-from beholder.studies import AUDITED
+from beholder.studies import AUDITED, STUDIES
 
 FolderOrNone = TypeVar("FolderOrNone", Place, Path | None)
-WHAT, WHERE, MODEL, NUMBERS = "What to audit", "Output", "Model", "Statistics"
+Function = Callable[..., None]
 NAMES = ", ".join(AUDITED)
-
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 LATEST = Path("runs/latest")
+OPTIONS = declared_options(AuditOptions)
+SHARED = {
+    **OPTIONS,
+    "study": Option(
+        "study",
+        f"One of {NAMES} (repeatable). Default: the studies that fit the data. `beholder list studies` describes them.",
+        str,
+        several=True,
+        flags=("--study", "-s"),
+    ),
+    "log": Option(
+        "log",
+        "Log the headline numbers to wandb, mlflow or tensorboard too (repeatable).",
+        str,
+        several=True,
+        metavar="TRACKER",
+        panel=OUTPUT,
+    ),
+    "as_json": Option("as_json", "Print the results as JSON.", bool, flags=("--json",), panel=OUTPUT),
+    "quiet": Option("quiet", "No progress, no summary.", bool, flags=("--quiet", "-q"), panel=OUTPUT),
+    "verbose": Option(
+        "verbose",
+        "Print every sentence and the tables, and more messages.",
+        bool,
+        flags=("--verbose", "-v"),
+        panel=OUTPUT,
+    ),
+}
+"""Options of several commands: a parameter of one of these names, without a declaration of its own, is that option."""
 
 
-def flag(name: str, text: str, panel: str, *short: str) -> Any:
-    """An option that is given or not."""
-    return typer.Option(name, *short, help=text, rich_help_panel=panel)
+def takes(*names: str) -> Callable[[Function], Function]:
+    """Mark a command: its parameter `options` is a mapping of these options and of the studies' own."""
+
+    def marked(function: Function) -> Function:
+        vars(function)["takes"] = names
+        return function
+
+    return marked
+
+
+def study_options() -> list[Option]:
+    """The options of all studies; one that several share is there once, with the first one's help."""
+    options = [option for study in STUDIES.values() for option in study.options]
+    return list({option.name: option for option in reversed(options)}.values())[::-1]
+
+
+def made(path: str) -> Any:
+    """A command or a group of the list, with its options."""
+    entry, name = COMMANDS[path], path.rpartition(" ")[2]
+    module, _, attribute = entry.target.partition(":")
+    function: Any = getattr(import_module(f"beholder.cli.{module}"), attribute) if entry.target else None
+    if is_group(path):
+        group = typer.Typer(name=name, cls=Commands, help=entry.summary, no_args_is_help=not function)
+        if function:
+            group.callback(invoke_without_command=True, help=entry.summary)(_with_options(function, ()))
+        return typer.main.get_group(group)
+    options = [SHARED[each] for each in vars(function).get("takes", ())]
+    command = built(name, function, [*options, *study_options()] if options else ())
+    command.describe(f"{entry.summary}\n\n{function.__doc__ or ''}", entry.examples)
+    return command
+
+
+def built(name: str, function: Function, options: Sequence[Option]) -> Any:
+    """A command with these options, as the command line takes it."""
+    app = typer.Typer(add_completion=False)
+    app.command(name, cls=Command)(_with_options(function, options))
+    return typer.main.get_command(app)
+
+
+def _with_options(function: Function, options: Sequence[Option]) -> Function:
+    """The function as a command; its parameter `options` gets the given ones by name."""
+    signature = inspect.signature(function, eval_str=True)
+
+    def command(**given: object) -> None:
+        chosen = {option.name: given.pop(option.name) for option in options}
+        function(**given, **({"options": chosen} if "options" in signature.parameters else {}))
+
+    parameters = [
+        _parameter(SHARED[each.name], panels=bool(options)) if _is_shared(each) else each.replace(kind=KEYWORD)
+        for each in signature.parameters.values()
+        if each.name != "options"
+    ]
+    parameters += [_parameter(option) for option in options]
+    vars(command)["__signature__"] = signature.replace(parameters=parameters)
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _is_shared(parameter: inspect.Parameter) -> bool:
+    declared = hasattr(parameter.annotation, "__metadata__") or isinstance(parameter.default, ParameterInfo)
+    return parameter.name in SHARED and not declared
+
+
+def _parameter(option: Option, *, panels: bool = True) -> inspect.Parameter:
+    kind: Any = option.kind
+    if option.several:
+        kind = list[option.kind] | None  # type: ignore[name-defined]
+    elif option.default is None and kind is not bool:
+        kind = kind | None
+    info = typer.Option(
+        *(option.flags or (option.flag,)),
+        help=option.help,
+        rich_help_panel=option.panel if panels else None,
+        min=option.min,
+        max=option.max,
+        envvar=option.envvar,
+        metavar=option.metavar,
+    )
+    default = bool(option.default) if kind is bool else option.default
+    return inspect.Parameter(option.name, KEYWORD, annotation=Annotated[kind, info], default=default)
 
 
 def run_or_latest(folder: Path) -> Path:
@@ -33,175 +151,8 @@ def run_or_latest(folder: Path) -> Path:
     return folder
 
 
-Studies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--study",
-        "-s",
-        help=f"One of {NAMES} (repeatable). Default: the studies that fit the data. `beholder list "
-        f"studies` describes them.",
-        rich_help_panel=WHAT,
-    ),
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        envvar="BEHOLDER_DATA",
-        help="Folder of the data sets. Default: the embedded world.",
-        rich_help_panel=WHAT,
-    ),
-]
-DatasetName = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset",
-        help="Use another data set: a name, or folder:PATH, hf:NAME or wds:URI for your own images.",
-        rich_help_panel=WHAT,
-    ),
-]
-DatasetSettings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Change how the data set is read, NAME=VALUE (repeatable). `beholder data settings NAME` "
-        "lists the settings.",
-        rich_help_panel=WHAT,
-    ),
-]
-Bins = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--bins",
-        help="Make groups of a column of numbers, NAME=EDGE,EDGE,… (repeatable): age=0,18,30,50,70. "
-        "Own prompts put other numbers of more than 12 values into five bins of equal counts.",
-        rich_help_panel=WHAT,
-    ),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Use at most this many images per branch, race or gender (whichever the study compares), "
-        "spread evenly over the groups.",
-        rich_help_panel=WHAT,
-    ),
-]
-SkipBadImages = Annotated[
-    bool, flag("--skip-bad-images", "Skip unreadable images; the report counts and lists them.", WHAT)
-]
-RunOut = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Run folder for results and report. Default: a new folder in runs/, or that of the same run if it was "
-        "stopped.",
-        rich_help_panel=WHERE,
-    ),
-]
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", callback=run_or_latest, help="A run folder. Default: runs/latest.")
-]
-StoreFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        parser=place,
-        metavar="PATH",
-        envvar="BEHOLDER_STORE",
-        help="Folder or URI (s3://bucket/scores) in which scores are stored and reused. Default: ~/.cache/beholder.",
-        rich_help_panel=WHERE,
-    ),
-]
-Log = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--log",
-        metavar="TRACKER",
-        help="Log the headline numbers to wandb, mlflow or tensorboard too (repeatable).",
-        rich_help_panel=WHERE,
-    ),
-]
-AsJson = Annotated[bool, flag("--json", "Print the results as JSON.", WHERE)]
-Quiet = Annotated[bool, flag("--quiet", "No progress, no summary.", WHERE, "-q")]
-Device = Annotated[
-    str, typer.Option(help="auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", rich_help_panel=MODEL)
-]
-Precision = Annotated[
-    str, typer.Option(help="auto, float32, bfloat16, float16. Part of the model's spec.", rich_help_panel=MODEL)
-]
-Decode = Annotated[
-    str,
-    typer.Option(
-        help="exact, or gpu: decode JPEG files on an NVIDIA card. Faster; pixels differ a little, so it is part of the "
-        "model's spec. both: exact, and show how far gpu moves each finding.",
-        rich_help_panel=MODEL,
-    ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        help="local, ray (the cluster of RAY_ADDRESS or of this machine; else one is started) or ray://HOST:PORT.",
-        rich_help_panel=MODEL,
-    ),
-]
-RayWorkers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        help="Ray workers, each with its own copy of the model. Default: one per card, or one per 4 cores if there are "
-        "no cards.",
-        rich_help_panel=MODEL,
-    ),
-]
-GpusPerWorker = Annotated[
-    float | None,
-    typer.Option(
-        "--gpus-per-worker",
-        min=0,
-        help="Cards of each Ray worker: 0.5 lets two share one. Default: 1 if the cluster has cards.",
-        rich_help_panel=MODEL,
-    ),
-]
-Yes = Annotated[
-    bool,
-    flag("--yes", "Do not ask before pictures are sent to the server of a served model (openai:MODEL@URL).", MODEL),
-]
-Compat = Annotated[
-    bool,
-    flag("--compat", "Compute as the authors' released scripts do, with their rounding and dropped rows.", NUMBERS),
-]
-Draws = Annotated[int, typer.Option(min=100, help="Bootstrap draws behind every interval.", rich_help_panel=NUMBERS)]
-Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.", rich_help_panel=NUMBERS)]
-Delta = Annotated[
-    float | None,
-    typer.Option(
-        min=1e-6,
-        help="The largest bias that counts as none. 0.01 means one point of probability, or a factor of "
-        "1.01 for a ratio. Adds an equivalence test.",
-        rich_help_panel=NUMBERS,
-    ),
-]
-
-Person = Annotated[
-    str | None,
-    typer.Option(
-        "--person",
-        help="The column that says who is shown, so that each person counts once. Default: person, name, identity, "
-        "seed or subject, whichever comes first; without any of them every picture counts as someone else.",
-        rich_help_panel=NUMBERS,
-    ),
-]
-Within = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--within",
-        help="With --prompts: compare groups within the values of this column (repeatable), so that what it explains "
-        "is not held against them.",
-        rich_help_panel=NUMBERS,
-    ),
 ]
 
 
@@ -222,3 +173,109 @@ def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
     if not os.access(there, os.W_OK | os.X_OK) and not (option == "--store" and there == folder):
         raise UsageError(f"{option} {folder}: {there} is not writable. Name another folder.")
     return folder
+
+
+# Files of options
+
+FILE = "audit.toml"
+EACH_TIME = ("allow_upload", "trust_remote_code", "allow_pickle")
+"""What lets pictures out or code in is said on the command line each time: a file may come from somebody else."""
+LEFT_OUT = (*EACH_TIME, "config", "quiet", "verbose", "as_json", "help")
+
+
+def read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the file's entries as the defaults of the command's options."""
+    if path is not None:
+        context.default_map = {**(context.default_map or {}), **_entries(context, path)}
+    return path
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        is_eager=True,
+        callback=read_config,
+        help=f"TOML file with the options of this command by their long names; flags win over it. Every run writes "
+        f"its own ({FILE}).",
+        rich_help_panel=WHAT,
+    ),
+]
+
+
+def _entries(context: typer.Context, path: Path) -> dict[str, Any]:
+    entries, text = read_toml(path), read_text(path)
+    known = {name: parameter for parameter in context.command.params for name in _names(parameter)}
+    made = {}
+    for key, value in entries.items():
+        location = f"{path}, line {_line(text, key)}"
+        key = "study" if key == "benchmark" else key  # as it was called before 1.0
+        parameter = known.get(key.replace("_", "-"))
+        if parameter is not None and parameter.name in EACH_TIME:
+            raise UsageError(f"{location}: {key!r} cannot come from a file. Say it each time: {parameter.opts[0]}.")
+        if parameter is None or parameter.name in LEFT_OUT:
+            near = get_close_matches(key.replace("_", "-"), known, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It may say: {', '.join(sorted(known))}."
+            raise UsageError(f"{location}: {key!r} is not known.{hint}")
+        made[str(parameter.name)] = _checked(context, parameter, key, value, location)
+    return made
+
+
+def _checked(context: typer.Context, parameter: Any, key: str, value: Any, location: str) -> Any:
+    """The value as the option takes it; one word where a list is meant is a list of one."""
+    several = parameter.multiple if parameter.param_type_name == "option" else parameter.nargs == -1
+    value = [value] if several and not isinstance(value, list) else value
+    texts = [str(each) for each in value] if several else value if isinstance(value, bool) else str(value)
+    if isinstance(value, dict) or (isinstance(value, list) and not several):
+        raise UsageError(f"{location}: {key!r} takes one value, not {value!r}.")
+    try:
+        parameter.process_value(context, texts)
+    except typer.BadParameter as error:
+        raise UsageError(f"{location}: {key!r} is {value!r}. {error.message}.") from error
+    return texts
+
+
+def _names(parameter: Any) -> list[str]:
+    """What an entry may be called: the option's long names, or the argument's name."""
+    if parameter.param_type_name == "option":
+        return [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
+    return [str(parameter.name)]
+
+
+def _line(text: str, key: str) -> int:
+    """The line on which an entry or a table of that name begins."""
+    starts = (key, f'"{key}"', f"[{key}", f"[[{key}")
+    return next((n for n, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith(starts)), 1)
+
+
+def write_config(context: typer.Context, folder: Path) -> None:
+    """What was chosen for this run, by the command line, by a file or by the environment, as `audit.toml`."""
+    chosen = {
+        _names(parameter)[0]: context.params[str(parameter.name)]
+        for parameter in context.command.params
+        if parameter.name in context.params and parameter.name not in LEFT_OUT and given(context, str(parameter.name))
+    }
+    write_whole(folder / FILE, masked(as_toml(chosen)).encode("utf-8", "replace"))
+
+
+def given(context: typer.Context, name: str) -> bool:
+    """Whether a parameter was chosen, by the command line, by a file or by the environment."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def as_toml(entries: Mapping[str, Any]) -> str:
+    """Entries as TOML; a text is written as JSON writes it, which TOML reads too.
+
+    >>> print(as_toml({"models": ("a",), "limit": 3, "compat": True}))
+    models = ["a"]
+    limit = 3
+    compat = true
+    """
+    return "\n".join(f"{key} = {_value(value)}" for key, value in entries.items() if value is not None)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value if isinstance(value, bool | int | float) else str(value), ensure_ascii=False)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import typer
 
-from beholder.cli.console import out, say_json
-from beholder.cli.listing import show
+from beholder._plan import plan
+from beholder._run import load_run
+from beholder.cli.console import out, say_json, show
 from beholder.core.errors import UsageError
+from beholder.cost.estimate import Cost, CostOptions, costs
 from beholder.models.catalog import short
-
-if TYPE_CHECKING:
-    from beholder.cost.estimate import Cost
-
-if TYPE_CHECKING:
-    from beholder.studies.rows import PlanOptions
+from beholder.studies.inquiry import chosen_studies
+from beholder.studies.rows import PlanOptions
 
 UNKNOWN = "unknown"
 
@@ -228,18 +225,9 @@ def plan_command(
         None, min=0, help="Price of a million tokens that it answers.", rich_help_panel=COST
     ),
 ) -> None:
-    """Before a run: show the smallest effect that this data set can show, at 5 % after correction; or, with --cost,
-    what the run costs.
-
-    The cost is counted from the model's shapes, for which its weights are not needed. Time is that of a rehearsal on
+    """The cost is counted from the model's shapes, for which its weights are not needed. Time is that of a rehearsal on
     this machine, or with --on that of a card which is not here.
     """
-    # Imported here so that other commands start without it.
-    from beholder._run import load_run
-    from beholder.cost.estimate import CostOptions, costs
-    from beholder.studies.rows import PlanOptions
-    from beholder.studies.sheets import chosen_studies
-
     if not cost:
         results = load_run(run).results if run else None
         _show_effects(studies or [], PlanOptions(data, dataset, power, effect, results, person), as_json)
@@ -269,10 +257,6 @@ def plan_command(
 
 def _show_effects(studies: list[str], options: PlanOptions, as_json: bool) -> None:
     """The smallest effect of every comparison."""
-    # Imported here so that other commands start without it.
-    from beholder._plan import plan
-    from beholder.cli.listing import show
-
     if not studies:
         raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")
     rows = pl.concat([plan(study, options) for study in studies])

@@ -1,8 +1,12 @@
-"""`beholder runs`: which runs there are, and what each of them shows."""
+"""What is done with runs: `beholder runs`, `report`, `export`, `site` and `view`."""
 
 from __future__ import annotations
 
+import secrets
+import socket
+import sys
 from collections import Counter
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,17 +14,33 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from beholder.cli.console import out, say_json
+from beholder._gate import read_rules
+from beholder._run import load_run
+from beholder.cli.console import err, out, say_json
+from beholder.cli.options import LATEST, RunFolder
+from beholder.comparison.family import VERDICTS
+from beholder.core.errors import BeholderError, MissingData, UsageError
+from beholder.core.files import store_folder, write_whole
+from beholder.core.read import read_json
+from beholder.core.record import read_record
+from beholder.datasets import data_root
+from beholder.datasets.settings import parse_settings
+from beholder.report.drawing import save_charts
+from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, Target, audited_models, log_run
+from beholder.report.page import write_page
+from beholder.report.report import slug
+from beholder.report.summary import print_summary
+from beholder.scores.recorded import Places
+from beholder.site import build_site
+from beholder.view import open_gallery
+
+LOOPBACK = "127.0.0.1"
 
 
 def runs_command(
     folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    as_json: bool = False,
 ) -> None:
-    """List runs, the newest first: models, studies, date, and how many findings have which verdict."""
-    # Imported here so that other commands start without it.
-    from beholder.core.errors import MissingData
-
     if not folder.is_dir():
         raise MissingData(f"There is no folder {folder}. `beholder audit` makes it, unless it is given --out.")
     entries = [entry for path in sorted(folder.iterdir()) if not path.is_symlink() and (entry := _entry(path))]
@@ -38,12 +58,6 @@ def runs_command(
 
 def _entry(path: Path) -> dict[str, Any] | None:
     """A run in a few words; None for what is no run."""
-    # Imported here so that other commands start without it.
-    from beholder.comparison.verdicts import VERDICTS
-    from beholder.core.errors import BeholderError
-    from beholder.core.read import read_json
-    from beholder.core.record import read_record
-
     if not (path / "run.json").is_file():
         return None
     entry: dict[str, Any] = {"folder": str(path), "created": "", "models": [], "studies": [], "verdicts": {}}
@@ -58,3 +72,146 @@ def _entry(path: Path) -> dict[str, Any] | None:
         return {**entry, "verdicts": {name: counts[name] for name in VERDICTS if counts[name]}, "problem": ""}
     except (BeholderError, KeyError, TypeError) as error:
         return {**entry, "problem": f"cannot be read: {str(error).splitlines()[0]}"}
+
+
+# `beholder report`
+
+
+def report_command(
+    folder: RunFolder = LATEST,
+    figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
+    as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Print every sentence and the tables."),
+) -> None:
+    run = load_run(folder)
+    if as_json:
+        say_json(run.as_json())
+        return
+    run.save_findings(folder)
+    page = write_page(run.report, folder)
+    if figures:
+        for path in save_charts(run.report, figures):
+            err.print(f"Figure: {path}", markup=False, soft_wrap=True)
+    if not quiet:
+        print_summary(run.report, out, verbose=verbose)
+    err.print(f"Report: {page.resolve()}", markup=False, soft_wrap=True)
+
+
+# `beholder export`
+
+
+class Format(StrEnum):
+    """What it is for."""
+
+    markdown = "markdown"
+    latex = "latex"
+    card = "card"
+    eval_results = "eval-results"
+    scores = "scores"
+    wandb = "wandb"
+    mlflow = "mlflow"
+    tensorboard = "tensorboard"
+
+
+def export_command(
+    folder: RunFolder = LATEST,
+    to: Annotated[
+        Format,
+        typer.Option(
+            help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
+            "model-index; eval-results: YAML for the hub's .eval_results; scores: every score with its labels, as "
+            "JSON lines; wandb, mlflow, tensorboard: log the numbers."
+        ),
+    ] = Format.markdown,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="A file to write. Default: standard output. A folder for card and eval-results of several models, and "
+            "for the logs of wandb, mlflow and tensorboard.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="With card and eval-results: the model, if the run has several.")
+    ] = None,
+    source: Annotated[
+        str, typer.Option(metavar="URL", help="With card and eval-results: where the run's page can be read.")
+    ] = "",
+    data: Path | None = None,
+    store: str | None = None,
+) -> None:
+    """Charts as SVG and PNG: `beholder report RUN --figures FOLDER`. All numbers: results.csv in the run folder."""
+    run = load_run(folder)
+    report = run.report
+    if to in TRACKERS:
+        err.print(log_run(report, to, folder=file, name=folder.resolve().name), markup=False, soft_wrap=True)
+        return
+    several = audited_models(report) if to in PER_MODEL and model is None else []
+    texts: dict[Path | None, str]
+    if to == Format.scores:
+        texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}
+    elif file is not None and len(several) > 1:
+        texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, Target(each, source)) for each in several}
+    else:
+        texts = {file: FORMATS[to](report, Target(model, source))}
+    for path, text in texts.items():
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            write_whole(path, text.encode("utf-8", "replace"))
+            err.print(f"Written: {path.resolve()}", markup=False, soft_wrap=True)
+
+
+# `beholder site`
+
+
+def site_command(
+    runs: list[Path] = typer.Argument(None, help="Run folders; none for the published tables alone."),
+    output: Path = typer.Option(Path("beholder-site"), "--out", "-o", help="Folder to write the site into."),
+    rules: Path = typer.Option(None, help="TOML file of gate rules; each run then shows whether it passes."),
+    published: bool = typer.Option(True, help="Show the published tables of the studies beside the runs."),
+    title: str = typer.Option("How models see people", help="Title of the site."),
+) -> None:
+    """Any web server can serve the folder. It holds the runs' reports and numbers, and no photograph."""
+    index = build_site(runs or [], output, rules=read_rules(rules) if rules else (), published=published, title=title)
+    err.print(f"Site: {index.resolve()}", markup=False, soft_wrap=True)
+
+
+# `beholder view`
+
+
+def view_command(
+    runs: list[Path] = typer.Argument(..., help="Run folders."),
+    data: Path | None = None,
+    settings: list[str] | None = None,
+    store: str | None = None,
+    port: int = typer.Option(8765, min=0, max=65535, help="Port; 0 takes any free one."),
+    host: str = typer.Option(
+        LOOPBACK, help="Address to listen on. Anyone who can reach another address can see the pictures."
+    ),
+) -> None:
+    """Pictures are read from your own disk and are sent to your browser only. Nothing is written."""
+    try:
+        import uvicorn
+
+        # An extra is needed, and other commands start without it.
+        from beholder.view.server import viewer
+    except ImportError as error:
+        raise UsageError(f"The viewer needs {error.name}. Install it: pip install 'beholder[view]'") from error
+    places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
+    sheets = open_gallery(runs, places)
+    try:
+        listener = socket.create_server((host, port))
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (")[0]
+        raise UsageError(f"Port {port} of {host} cannot be used: {reason}. Name another one: --port.") from error
+    token = secrets.token_urlsafe(24)
+    if host != LOOPBACK:
+        err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
+    err.print(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)", markup=False, soft_wrap=True)
+    allowed = None if host == LOOPBACK else [host]
+    config = uvicorn.Config(viewer(sheets, token, allowed), log_level="warning", access_log=False)
+    with listener:
+        uvicorn.Server(config).run(sockets=[listener])

@@ -7,65 +7,37 @@ import sys
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from beholder.cli import options as common
-from beholder.cli.console import bar, err, out, say_json
-from beholder.cli.group import Commands
-from beholder.cli.help import Command
-from beholder.cli.listing import show
+from beholder.cli.console import bar, err, out, say_json, show
 from beholder.core.errors import UnknownName, UsageError
+from beholder.core.files import store_folder
+from beholder.scores import store as stores
+from beholder.scores.store import Store, StoredModel, stored_models, verify_store
 
-if TYPE_CHECKING:
-    from beholder.scores.inventory import StoredModel
-
-app = typer.Typer(help="Show, check and clean the store of scores.", invoke_without_command=True, cls=Commands)
-AS_JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AGES = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
 
-class Verify(Command):
-    """Has other examples than `beholder data verify`."""
-
-    def __init__(self, name: str | None, **options: Any) -> None:
-        super().__init__(name, **options)
-        self.show_examples((("check everything", "beholder store verify --store DIR"),))
-
-
-@app.callback()
-def show_command(context: typer.Context, store: common.StoreFolder = None, as_json: AS_JSON = False) -> None:
-    """Show what is stored of each model; with a command, check or clean it."""
-    # Imported here so that other commands start without it.
-    from beholder.scores.inventory import stored_models
-    from beholder.scores.store import Store
-
+def show_command(context: typer.Context, store: str | None = None, as_json: bool = False) -> None:
     if context.invoked_subcommand:
         given = {"store": str(store)} if store else {}
         context.default_map = {name: given for name in ("verify", "clean")}
         return
-    models = stored_models(Store(common.store_folder(store)))
+    models = stored_models(Store(store_folder(store)))
     if as_json:
         say_json([_record(model) for model in models])
     elif not models:
-        err.print(f"{common.store_folder(store)} holds no scores.", markup=False, soft_wrap=True)
+        err.print(f"{store_folder(store)} holds no scores.", markup=False, soft_wrap=True)
     else:
         _show(models)
 
 
-@app.command("verify", cls=Verify)
-def verify_command(store: common.StoreFolder = None, as_json: AS_JSON = False) -> None:
-    """Check every block, remembered digest and manifest; exit with 1 if something is wrong. Nothing is changed.
-
-    What it finds wrong is scored again by the next audit that needs it.
-    """
-    # Imported here so that other commands start without it.
-    from beholder.scores.inventory import verify_store
-    from beholder.scores.store import Store
-
-    found = verify_store(Store(common.store_folder(store)), bar)
+def verify_command(store: str | None = None, as_json: bool = False) -> None:
+    """What it finds wrong is scored again by the next audit that needs it."""
+    found = verify_store(Store(store_folder(store)), bar)
     if as_json:
         say_json(asdict(found))
     else:
@@ -76,7 +48,6 @@ def verify_command(store: common.StoreFolder = None, as_json: AS_JSON = False) -
         raise typer.Exit(1)
 
 
-@app.command("clean", cls=Command)
 def clean_command(
     model: Annotated[
         list[str] | None, typer.Option(help="Only this model: its name or the name of its folder (repeatable).")
@@ -92,31 +63,26 @@ def clean_command(
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Remove all models.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    store: common.StoreFolder = None,
+    store: str | None = None,
 ) -> None:
-    """Remove models that match every condition. Shows them and asks first."""
-    # Imported here so that other commands start without it.
-    from beholder.scores import inventory
-    from beholder.scores.store import Store
-
-    place = Store(common.store_folder(store))
+    place = Store(store_folder(store))
     wanted = model or older_than or larger_than or everything
     if not wanted and not leftovers:
         raise UsageError("Say what to remove: --model, --older-than, --larger-than, --leftovers or --all.")
-    models = _chosen(inventory.stored_models(place), model or [], older_than, larger_than) if wanted else []
-    files = inventory.leftovers(place) if leftovers else []
+    models = _chosen(stores.stored_models(place), model or [], older_than, larger_than) if wanted else []
+    files = stores.leftovers(place) if leftovers else []
     if not models and not files:
         err.print("Nothing to remove.")
         return
     if models:
         _show(models)
     if files:
-        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(inventory.size_of, files)))}")
+        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(stores.size_of, files)))}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
         err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
         return
-    inventory.remove_leftovers(files)
-    inventory.remove_models(models)
+    stores.remove_leftovers(files)
+    stores.remove_models(models)
     err.print(f"Removed {len(models):,} models and {len(files):,} leftover files.")
 
 

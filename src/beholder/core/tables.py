@@ -129,10 +129,27 @@ def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:
         )
 
 
-def require_inside(names: pl.Series, path: Path) -> None:
-    """Every image's name lies below the folder it is relative to; one that is empty or leads out of it is refused."""
-    for row, name in enumerate(names.to_list(), start=2):
+def read_labels(
+    path: Path,
+    image: str,
+    columns: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    filled: int = 0,
+    climbs: bool = False,
+) -> pl.DataFrame:
+    """A list of images with labels: every column is there, and the first `filled` have a value in each row.
+
+    An image's name lies below the folder it is relative to; one that is empty, or that `climbs`, is refused.
+    """
+    table = read_delimited(path, delimiter)
+    require_columns(table, [image, *columns], path)
+    for row, name in enumerate(table[image].to_list(), start=2):
         if not name:
             raise DataError(f"{path}: row {row} names no image.")
-        if leads_out(name):
+        if leads_out(name) and not climbs:
             raise DataError(f"{path}: row {row} names {name!r}, which lies outside the folder of images.")
+    for column in columns[:filled]:
+        if table[column].null_count():
+            raise DataError(f"{path}: row {(table[column].is_null().arg_max() or 0) + 2} has no {column}.")
+    return table

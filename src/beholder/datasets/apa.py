@@ -6,15 +6,21 @@ Layout: `benchmark-data-v1/<branch>.txt` (tab-separated) and `benchmark-data-v1/
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import polars as pl
 
 from beholder.core.errors import DataError, MissingData
-from beholder.core.tables import read_delimited, require_columns
+from beholder.core.files import leads_out
+from beholder.core.tables import read_labels
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.fetch import fetch_archive
 
 FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
@@ -54,14 +60,9 @@ def load(folder: Path) -> Dataset:
 
 
 def _load_branch(base: Path, branch: str) -> pl.DataFrame:
-    path = base / f"{branch}.txt"
-    raw = read_delimited(path, "\t")
-    columns = list(BRANCHES[branch].columns)
-    require_columns(raw, ["filename", "names", "gender", *columns], path)
-    for column in ("filename", "names", "gender"):
-        if raw[column].null_count():
-            row = raw[column].is_null().arg_max() or 0
-            raise DataError(f"{path}: row {row + 2} has no {column}.")
+    columns = BRANCHES[branch].columns
+    path, labels = base / f"{branch}.txt", ["names", "gender", *columns]
+    raw = read_labels(path, "filename", labels, delimiter="\t", filled=2, climbs=True)  # of a path, the name is read
     return raw.select(
         (branch + "/" + pl.col("filename")).alias("image_id"),
         (str(base / branch) + "/" + pl.col("filename").str.replace_all(r"^.*[/\\]", "")).alias("uri"),
@@ -89,9 +90,70 @@ def _deviations(branch: str, table: pl.DataFrame) -> list[str]:
     return notes
 
 
-def fetch(folder: Path) -> None:
-    """Download the public repository's archive and unpack its tables and photographs into `folder`."""
-    fetch_archive(ARCHIVE, folder, keep=FOLDER)
+# Its public archive: fetched whole or not at all, and nothing outside its own folder
+
+SWOLLEN = 100  # an archive of pictures that grows by more than this factor is none
+
+
+def fetch_archive(url: str, folder: Path, *, keep: str) -> None:
+    """Download a zip archive and move its folder named `keep` to `folder / keep`."""
+    if (folder / keep).exists():
+        raise DataError(f"{folder / keep} is there already; move it away to fetch a fresh copy.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
+        archive = Path(scratch) / "archive.zip"
+        _download(url, archive, folder / keep)
+        unpack_folder(archive, keep, Path(scratch) / "unpacked")
+        (Path(scratch) / "unpacked").replace(folder / keep)
+
+
+def _download(url: str, target: Path, destination: Path) -> None:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as file:
+            shutil.copyfileobj(response, file)
+    except (urllib.error.URLError, TimeoutError, OSError) as error:
+        raise MissingData(
+            f"{url} could not be downloaded ({error}).\nOn a machine with a network: download that file, unpack it, "
+            f"and put its folder '{destination.name}' at {destination}."
+        ) from error
+
+
+def unpack_folder(archive: Path, keep: str, target: Path) -> None:
+    """The files below the folder `keep`, wherever it stands in the archive; members that climb out are refused."""
+    try:
+        with zipfile.ZipFile(archive) as bundle:
+            _refuse_bomb(bundle, archive, target.parent)
+            for member in bundle.infolist():
+                inside = _below(PurePosixPath(member.filename), keep)
+                if inside is None or member.is_dir():
+                    continue
+                path = target / inside
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with bundle.open(member) as source, path.open("wb") as file:
+                    shutil.copyfileobj(source, file)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise DataError(f"{archive} is not a zip archive that can be unpacked: {error}") from error
+    if not target.is_dir():
+        raise DataError(f"The archive holds no folder named '{keep}'.")
+
+
+def _refuse_bomb(bundle: zipfile.ZipFile, archive: Path, scratch: Path) -> None:
+    """Raise if the files would fill the disk, or grow as no pictures do; a member never gives more than it says."""
+    size = sum(member.file_size for member in bundle.infolist())
+    free = shutil.disk_usage(scratch).free
+    if size > free or size > SWOLLEN * archive.stat().st_size:
+        raise DataError(
+            f"{archive.name} has {archive.stat().st_size:,} bytes and would unpack to {size:,}; {free:,} are free. "
+            "Nothing was unpacked."
+        )
+
+
+def _below(member: PurePosixPath, keep: str) -> Path | None:
+    if leads_out(str(member)):
+        raise DataError(f"The archive names a file outside its folder: {member}. Nothing was unpacked.")
+    if keep not in member.parts[:-1]:
+        return None
+    return Path(*member.parts[member.parts.index(keep) + 1 :])
 
 
 SOURCE = DatasetSource(
@@ -102,7 +164,7 @@ SOURCE = DatasetSource(
     layout=f"{FOLDER}/actors.txt, {FOLDER}/actors/000.jpg …",
     images=sum(branch.images for branch in BRANCHES.values()),
     load=load,
-    fetch=fetch,
+    fetch=lambda folder: fetch_archive(ARCHIVE, folder, keep=FOLDER),
     labels="office, sport, award and gender from public sources about public figures, collected by the authors",
     intended="whether a model knows the occupation and the name of public figures, and for whom it does",
 )

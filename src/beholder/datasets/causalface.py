@@ -17,8 +17,8 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import MissingData
-from beholder.datasets.adult_faces import balanced
 from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
@@ -80,7 +80,7 @@ def load(folder: Path) -> Dataset:
     table = pl.DataFrame(rows, schema=SCHEMA)
     # The released ranking scripts read the age block alone.
     table = table.with_columns(pl.Series("released_balance", balanced(table, table["varied"] == "age")))
-    return Dataset("causalface", "as released", SOURCE.licence, table, tuple(notes))
+    return Dataset("causalface", "as released", SOURCE.licence, table, tuple(notes), made=True)
 
 
 def seeds(folder: Path) -> list[Path]:

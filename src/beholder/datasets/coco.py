@@ -22,9 +22,19 @@ import polars as pl
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, objects_in
-from beholder.datasets.group_words import CUTS, GENDER_WORDS, GroupWords, read_group_words, require_words, words_of
 from beholder.datasets.json_stream import JsonTables, Record
-from beholder.datasets.settings import Setting, Settings, Steps, group_counts
+from beholder.datasets.settings import (
+    CUTS,
+    GENDER_WORDS,
+    GroupWords,
+    Setting,
+    Settings,
+    Steps,
+    group_counts,
+    read_group_words,
+    require_words,
+    words_of,
+)
 
 LARGEST = 1 << 63
 """What is larger is no number of an image."""

@@ -84,20 +84,13 @@ def files_below(folder: str) -> list[str]:
 
 
 def joined(folder: str, name: str) -> str:
-    """The address of a file in a folder."""
-    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else str(Path(folder) / name)
+    """The address of a file in a folder. It always begins with the folder: no name can make it another address."""
+    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)
 
 
 def parent(address: str) -> str:
     """The folder of a file."""
     return address.rpartition("/")[0] if is_remote(address) else str(Path(address).parent)
-
-
-def lies_in(address: str, folder: str) -> bool:
-    """Whether a file lies in a folder or below."""
-    if is_remote(address) or is_remote(folder):
-        return address.startswith(folder.rstrip("/") + "/") and ".." not in PurePosixPath(address).parts
-    return Path(address).resolve().is_relative_to(Path(folder).resolve())
 
 
 def is_file(address: str) -> bool:
@@ -200,4 +193,4 @@ def record_batches(path: str) -> list[Any]:
         return list(reader)
     except pa.ArrowInvalid:
         reader = pa.ipc.open_file(source)
-        return [reader.get_batch(index) for index in range(reader.num_recordrecord_batches)]
+        return [reader.get_batch(index) for index in range(reader.num_record_batches)]

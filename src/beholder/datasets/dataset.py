@@ -12,14 +12,12 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.digests import FileDigests, SharedDigests, digest
-from beholder.core.errors import DataError, MissingData, UnknownName
+from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
-from beholder.datasets.group_words import GroupWords
-from beholder.datasets.images import CROPPED, DRAWN, cut_of, files_of, is_plain_file
-from beholder.datasets.perturbed import PERTURBED, change_of, original, perturbed_uri
-from beholder.datasets.selection import Selection, select
-from beholder.datasets.settings import Setting, Settings
+from beholder.datasets.images import OF_FILES, Changed, Drawing, Source, changed_uri, files_of, is_plain_file, source_of
+from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
+from beholder.datasets.settings import GroupWords, Setting, Settings
 from beholder.glasshouse.portrait import RENDERER_VERSION
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -86,6 +84,8 @@ class Dataset:
     """The attribute whose groups were read from words, and those words; None if the source labels its groups."""
     source_ids: frozenset[str] | None = None
     """Every image of the source, including those that were filtered out; None if the table has them all."""
+    made: bool = False
+    """Whether its loader wrote the addresses: only then may they name crops, changes and parts of files."""
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -93,13 +93,16 @@ class Dataset:
             raise DataError(
                 f"{self.name}: the table lacks the column {missing[0]!r}. It has: {', '.join(self.table.columns)}."
             )
-        twice = (
-            self.table["image_id"].filter(self.table["image_id"].is_duplicated()).unique(maintain_order=True).to_list()
-        )
-        if twice:
+        ids = self.table["image_id"]
+        if twice := ids.filter(ids.is_duplicated()).unique(maintain_order=True).to_list():
             raise DataError(
                 f"{self.name}: {len(twice)} image ids occur more than once; the first is {twice[0]!r}.\n"
                 "Every image needs its own id: remove or rename the repeated rows."
+            )
+        internal = pl.Series(dtype=pl.String) if self.made else self.table["uri"].cast(pl.String)
+        if odd := internal.filter(internal.str.contains(OF_FILES).fill_null(False)).head(1).to_list():
+            raise DataError(
+                f"{self.name}: {odd[0]!r} is no address of a file. Write the name of an image file (with ./ before it)."
             )
         object.__setattr__(self, "table", self.table.rechunk())  # read from several files, it comes in pieces
         if self.objects is not None:
@@ -151,9 +154,9 @@ class Dataset:
         return self._with_rows(self.table[selection.rows])
 
     def perturbed(self, change: str) -> Dataset:
-        """The same people, every picture after a small change (`datasets.perturbed`)."""
-        uris = [perturbed_uri(uri, change) for uri in self.table["uri"]]
-        return replace(self, table=self.table.with_columns(pl.Series("uri", uris, pl.String)))
+        """The same people, every picture after a small change (`datasets.images.CHANGES`)."""
+        uris = [changed_uri(uri, change) for uri in self.table["uri"]]
+        return replace(self, table=self.table.with_columns(pl.Series("uri", uris, pl.String)), made=True)
 
     def _with_rows(self, table: pl.DataFrame) -> Dataset:
         """These rows, and the objects in their pictures."""
@@ -163,7 +166,19 @@ class Dataset:
 
 def is_present(uri: str) -> bool:
     """Whether everything that a picture is made of is there."""
-    return original(uri).startswith(DRAWN) or all(map(is_file, files_of(original(uri))))
+    return all(map(is_file, files_of(uri)))
+
+
+def with_bins(dataset: Dataset, bins: Mapping[str, Edges]) -> Dataset:
+    """The data set with these columns as bins; the numbers stay in a column of their own."""
+    columns = []
+    for name, edges in bins.items():
+        numbers = numbers_of(dataset.attribute(name))
+        if numbers is None:
+            raise UsageError(f"--bins {name}: the values of {name!r} in {dataset.name} are not numbers.")
+        name = numbers.name
+        columns += [binned(numbers, edges).alias(name), numbers.alias(name + NUMBERS)]
+    return replace(dataset, table=dataset.table.with_columns(columns)) if columns else dataset
 
 
 class ImageDigests:
@@ -174,10 +189,9 @@ class ImageDigests:
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address; None for a file that does not exist."""
-        plain = [original(uri) for uri in uris]
-        files = list(dict.fromkeys(path for uri in plain if not uri.startswith(DRAWN) for path in files_of(uri)))
+        files = list(dict.fromkeys(path for uri in uris for path in files_of(uri)))
         content = dict(zip(files, self._files.of(files), strict=True))
-        return [_image_digest(uri, content) for uri in uris]
+        return [_image_digest(source_of(uri), content) for uri in uris]
 
     def remembered(self, uris: Sequence[str]) -> list[str | None]:
         """As `of`, without reading plain files that are not known yet: those are NOT_HASHED."""
@@ -200,18 +214,17 @@ class ImageDigests:
         self._files.close()
 
 
-def _image_digest(uri: str, content: Mapping[str, str | None]) -> str | None:
+def _image_digest(source: Source, content: Mapping[str, str | None]) -> str | None:
     """A file's own digest; for a crop, that of its files and of how it is cut; for a drawing, that of its address."""
-    if uri.startswith(PERTURBED):
-        change, before = change_of(uri)
-        whole = _image_digest(before, content)
-        return digest([whole, change]) if whole else None
-    if uri.startswith(DRAWN):
-        return digest([uri, RENDERER_VERSION])
-    needed = [content[path] for path in files_of(uri)]
-    if not uri.startswith(CROPPED) or None in needed:
-        return needed[0] if None not in needed else None
-    return digest([needed, cut_of(uri)])
+    if isinstance(source, str):
+        return content[source]
+    if isinstance(source, Drawing):
+        return digest([source.address, RENDERER_VERSION])
+    if isinstance(source, Changed):
+        whole = _image_digest(source.source, content)
+        return digest([whole, source.change]) if whole else None
+    needed = [content[path] for path in (source.path, source.match) if path]
+    return None if None in needed else digest([needed, [source.box, source.match is not None]])
 
 
 @dataclass(frozen=True)

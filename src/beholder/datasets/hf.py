@@ -64,7 +64,7 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """All rows with a picture, or those of one split; a folder of image files is read as `folder:PATH` is."""
     settings = Settings(f"hf:{place}", SETTINGS, chosen)
     home, names = _files(place)
-    names = [name for name in names if name.lower().endswith(ENDINGS)]
+    names = [name for name in names if not name or name.lower().endswith(ENDINGS)]
     split = settings.text("split")
     splits = {name: _split(name) for name in names}
     if split and split not in splits.values():
@@ -88,7 +88,7 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
         ids = [f"{shard.name}#{row}" for shard in shards for row in range(len(shard.cells))]
         table = table.with_columns(pl.Series("image_id", ids))
     revision = digest([[shard.name, len(shard.cells)] for shard in shards] + [table.drop("uri").hash_rows().to_list()])
-    return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, _notes(shards))
+    return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, _notes(shards), made=True)
 
 
 def _files(place: str) -> tuple[str, list[str]]:

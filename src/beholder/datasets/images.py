@@ -1,7 +1,12 @@
-"""Open one picture by its address: a file or a part of one (`content.py`), a crop of it (`crops.py`), a drawing of
-Glasshouse, or one of these after a small change (`perturbed.py`).
+"""What a picture is made of, and how it is opened: RGB and upright, or `BadImage`.
 
-The picture is always RGB and upright; an address that cannot be read raises `BadImage`.
+    str        a file, or a part of one (`content.py`)
+    Drawing    one of Glasshouse
+    Crop       a box of a file, perhaps as bright as the same box of another
+    Changed    any of these after a change
+
+A table holds each as text, its address. Only loaders write other addresses than files' (`Dataset.made`): a name in a
+user's table cannot become one.
 """
 
 from __future__ import annotations
@@ -10,20 +15,20 @@ import io
 import json
 import os
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from beholder.core.errors import BadImage, MissingExtra, UsageError, first_line
+from beholder.core.errors import BadImage, DataError, MissingExtra, UsageError, first_line
 from beholder.datasets.content import is_remote, part_of, read_content
-from beholder.datasets.perturbed import PERTURBED, change_of, changed
 
-MOST_PIXELS = "BEHOLDER_MAX_PIXELS"
-"""The environment variable with the number of pixels above which a picture is refused; it reaches worker processes."""
+MOST_PIXELS = "BEHOLDER_MAX_PIXELS"  # pixels above which a picture is refused; reaches worker processes
 _LIMIT = 2 * (Image.MAX_IMAGE_PIXELS or 0)
 _HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis")
 
@@ -101,44 +106,52 @@ def _rgb(image: Image.Image) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-# Parts of picture files
+# Changes: a number that one of these moves by as much as its interval is wide is less certain than the interval says
 
-CROPPED = "crop:"
-"""How the address of a crop begins."""
-GREY = (0.2989, 0.5870, 0.1140)
-"""Weights of red, green and blue in a grey value, as the Perception study has them."""
-FACE = 0.35, 0.45
-"""Half axes of the face region, as shares of width and height."""
 
+def _jpeg(quality: int) -> Callable[[Image.Image], Image.Image]:
+    def compressed(picture: Image.Image) -> Image.Image:
+        buffer = io.BytesIO()
+        picture.save(buffer, "JPEG", quality=quality)
+        return Image.open(buffer).convert("RGB")
+
+    return compressed
+
+
+def _cut(left: int, top: int, right: int, bottom: int) -> Callable[[Image.Image], Image.Image]:
+    return lambda picture: picture.crop((left, top, picture.width - right, picture.height - bottom))
+
+
+def _resized(pixels: int) -> Callable[[Image.Image], Image.Image]:
+    bicubic = Image.Resampling.BICUBIC
+    return lambda picture: picture.resize((picture.width + pixels, picture.height + pixels), bicubic)
+
+
+CHANGES: Mapping[str, Callable[[Image.Image], Image.Image]] = {  # `--perturb 3` makes the first three
+    "saved as JPEG of quality 95": _jpeg(95),
+    "one pixel cut off at the left and at the top": _cut(1, 1, 0, 0),
+    "resized to one pixel less": _resized(-1),
+    "one pixel cut off at the right and at the bottom": _cut(0, 0, 1, 1),
+    "saved as JPEG of quality 85": _jpeg(85),
+    "resized to one pixel more": _resized(1),
+    "one pixel cut off on all sides": _cut(1, 1, 1, 1),
+    "saved as JPEG of quality 75": _jpeg(75),
+}
+SQUARE = "resized to 256 × 256"  # what released scripts do before the model's own processor; not among those above
+
+
+def changed(picture: Image.Image, change: str) -> Image.Image:
+    """The picture after the change; one too small to lose a pixel stays as it is."""
+    if change == SQUARE:
+        return picture.resize((256, 256))
+    return CHANGES[change](picture) if min(picture.size) > 2 else picture
+
+
+# Crops
+
+GREY = (0.2989, 0.5870, 0.1140)  # weights of red, green and blue in a grey value, as the Perception study has them
+FACE = 0.35, 0.45  # half axes of the face region, as shares of width and height
 Box = tuple[int, int, int, int]
-
-
-def crop_uri(path: Path, box: Box, match: Path | None = None) -> str:
-    """The address of a box of a file, optionally as bright as the same box of another."""
-    parts = {"path": str(path), "box": list(box), **({"match": str(match)} if match else {})}
-    return CROPPED + json.dumps(parts, ensure_ascii=False)
-
-
-def files_of(uri: str) -> list[str]:
-    """The addresses of the files that a picture is made of; the first is the picture itself."""
-    if not uri.startswith(CROPPED):
-        return [uri]
-    parts = _parts(uri)
-    return [parts[key] for key in ("path", "match") if key in parts]
-
-
-def cut_of(uri: str) -> list[object]:
-    """How a part is made of its files, whatever they are called."""
-    parts = _parts(uri)
-    return [parts["box"], "match" in parts]
-
-
-def open_crop(uri: str) -> Image.Image:
-    """The part of the file that the address names, RGB."""
-    parts = _parts(uri)
-    box: Box = tuple(parts["box"])
-    part = open_file(parts["path"]).crop(box)
-    return part if "match" not in parts else brightened(part, _face_brightness(parts["match"], box))
 
 
 def brightened(image: Image.Image, target: float) -> Image.Image:
@@ -165,38 +178,131 @@ def grey_values(image: Image.Image) -> npt.NDArray[np.float64]:
 
 
 @lru_cache(maxsize=4096)
-def _face_brightness(path: str, box: Box) -> float:
+def _reference_brightness(path: str, box: Box) -> float:
     return face_brightness(open_file(path).crop(box))
 
 
+# Sources
+
+DRAWN, CROPPED, CHANGED = "glasshouse:", "crop:", "perturbed:"
+OF_FILES = r"^(?:(?:crop|perturbed|wds):|hf:(?:[^/]|/[^/]|$))"  # addresses that only loaders write; hf:// is a URI
+
+
+class Drawing(NamedTuple):
+    """A picture that Glasshouse draws."""
+
+    address: str
+
+
+class Crop(NamedTuple):
+    """A box of a file, optionally as bright as the same box of another."""
+
+    path: str
+    box: Box
+    match: str | None
+
+
+class Changed(NamedTuple):
+    """A picture after one of the changes above."""
+
+    change: str
+    source: Source
+
+
+Source = str | Drawing | Crop | Changed
+
+
 @lru_cache(maxsize=65536)
-def _parts(uri: str) -> dict[str, Any]:
-    return dict(json.loads(uri.removeprefix(CROPPED)))
+def source_of(uri: str) -> Source:
+    """What the address in a data set's table stands for."""
+    if uri.startswith(DRAWN):
+        return Drawing(uri)
+    if uri.startswith(CROPPED):
+        parts = json.loads(uri.removeprefix(CROPPED))
+        left, top, right, bottom = parts["box"]
+        return Crop(parts["path"], (left, top, right, bottom), parts.get("match"))
+    if uri.startswith(CHANGED):
+        entry = json.loads(uri.removeprefix(CHANGED))
+        return Changed(entry["change"], source_of(entry["uri"]))
+    return uri
 
 
-# Open one picture by its address
+def crop_uri(path: Path, box: Box, match: Path | None = None) -> str:
+    """The address of a crop."""
+    parts = {"path": str(path), "box": list(box), **({"match": str(match)} if match else {})}
+    return CROPPED + json.dumps(parts, ensure_ascii=False)
 
-DRAWN = "glasshouse:"
-"""How the addresses of Beholder's own drawings begin."""
+
+def changed_uri(uri: str, change: str) -> str:
+    """The address of a picture after a change."""
+    return CHANGED + json.dumps({"change": change, "uri": uri}, ensure_ascii=False)
+
+
+def files_of(uri: str) -> list[str]:
+    """The addresses of the files that a picture is made of, the picture itself first; none for a drawing."""
+    source = source_of(uri)
+    while isinstance(source, Changed):
+        source = source.source
+    if isinstance(source, Crop):
+        return [source.path, source.match] if source.match else [source.path]
+    return [] if isinstance(source, Drawing) else [source]
 
 
 def is_plain_file(uri: str) -> bool:
     """Whether the picture is all that the bytes at the address hold (`content.read_content`)."""
-    return not uri.startswith((PERTURBED, CROPPED, DRAWN))
+    return not uri.startswith((CHANGED, CROPPED, DRAWN))
 
 
 def open_image(uri: str, data: bytes | None = None) -> Image.Image:
     """The picture at `uri`, RGB and upright; `data` are the bytes of a plain file, if they were read before."""
-    if uri.startswith(PERTURBED):
-        change, original = change_of(uri)
-        return changed(open_image(original), change)
-    if uri.startswith(CROPPED):
-        return open_crop(uri)
-    if not uri.startswith(DRAWN):
-        return open_file(uri, data)
-    from beholder.glasshouse.picture import open_uri  # here, so that a worker process starts without it
+    return open_file(uri, data) if is_plain_file(uri) else _made(source_of(uri))
+
+
+def _made(source: Source) -> Image.Image:
+    if isinstance(source, str):
+        return open_file(source)
+    if isinstance(source, Changed):
+        return changed(_made(source.source), source.change)
+    if isinstance(source, Crop):
+        part = open_file(source.path).crop(source.box)
+        return brightened(part, _reference_brightness(source.match, source.box)) if source.match else part
+    from beholder.glasshouse.portrait import open_uri  # here, so that a worker process starts without it
 
     try:
-        return open_uri(uri)
+        return open_uri(source.address)
     except ValueError as error:
-        raise BadImage(uri, str(error)) from error
+        raise BadImage(source.address, str(error)) from error
+
+
+# Which pictures cannot be read
+
+NAMED = 20  # unreadable images that a message names
+
+
+def unreadable(uris: Sequence[str], advance: Callable[[int], None] = lambda count: None) -> dict[str, str]:
+    """Address → reason, for every image that cannot be read."""
+
+    def reason(uri: str) -> str | None:
+        try:
+            open_image(uri)
+        except BadImage as error:
+            return error.reason
+        return None
+
+    reasons = {}
+    with ThreadPoolExecutor() as pool:
+        for uri, why in zip(uris, pool.map(reason, uris), strict=True):
+            advance(1)
+            if why:
+                reasons[uri] = why
+    return reasons
+
+
+def unreadable_error(reasons: Mapping[str, str], images: int) -> DataError:
+    """The error for images that cannot be read: all of them in one message, and what to do."""
+    listed = "\n".join(f"  {uri}: {reason}" for uri, reason in list(reasons.items())[:NAMED])
+    more = f"\n  … and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
+    return DataError(
+        f"{len(reasons)} of {images:,} images cannot be read:\n{listed}{more}\n"
+        "Replace them, or continue without them: --skip-bad-images."
+    )

@@ -7,33 +7,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from beholder.core.catalog import Catalog
-from beholder.datasets import (
-    adult_faces,
-    apa,
-    causalface,
-    coco,
-    fairface,
-    folder,
-    glasshouse,
-    gras,
-    hf,
-    utkface,
-    visual_genome,
-    wds,
-)
+from beholder.datasets import apa, causalface, coco, faces, folder, glasshouse, hf, visual_genome, wds
 from beholder.datasets.dataset import Dataset, DatasetSource
 
 SOURCES = (
     apa.SOURCE,
-    fairface.SOURCE,
-    gras.SOURCE,
+    faces.FAIRFACE,
+    faces.GRAS,
     coco.SOURCE,
     visual_genome.SOURCE,
     glasshouse.SOURCE,
     glasshouse.FACES,
-    utkface.SOURCE,
+    faces.UTKFACE,
     causalface.SOURCE,
-    *adult_faces.SOURCES,
+    *faces.ADULTS,
     glasshouse.DESIGN,
     glasshouse.OBJECTS,
 )

@@ -6,9 +6,10 @@ Every picture is opened once. Columns with many different texts, such as names, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ import polars as pl
 from PIL import Image
 
 from beholder.core.errors import BadImage
-from beholder.datasets.bins import MOST_VALUES, numbers_of
-from beholder.datasets.dataset import Dataset
-from beholder.datasets.images import open_image
+from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.images import open_image, unreadable
+from beholder.datasets.selection import MOST_VALUES, numbers_of
 
 MOST_GROUPS = 50
 """A text column with more different values identifies people or pictures rather than groups."""
@@ -115,6 +116,13 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     )
 
 
+def damaged_images(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> dict[str, str]:
+    """Image id → reason, for every image that cannot be read."""
+    reasons = unreadable(dataset.table["uri"].to_list(), advance)
+    named = zip(dataset.table["image_id"], dataset.table["uri"], strict=True)
+    return {image_id: reasons[uri] for image_id, uri in named if uri in reasons}
+
+
 def columns_of(dataset: Dataset) -> list[Column]:
     """How each column is read: as groups, as numbers, as the person who is shown, or not at all."""
     return [_column(dataset.table[name]) for name in dataset.attributes]
@@ -202,3 +210,94 @@ def _crossing(first: pl.Series, second: pl.Series) -> pl.DataFrame:
     )
     counted = pairs.group_by("first", "second").len("count")
     return every.join(counted, on=["first", "second"], how="left").with_columns(pl.col("count").fill_null(0))
+
+
+TO_BE_STATED = "Not stated. Write it here before you share this data sheet."
+UNINTENDED = (
+    "Identifying people, deciding anything about a person, or inferring from a face who someone is, "
+    "what they feel or what they can do."
+)
+FEW = 10
+"""A crossing with fewer images supports hardly any comparison."""
+
+
+def datasheet(dataset: Dataset, survey: Survey, source: DatasetSource | None = None) -> str:
+    """The card as Markdown."""
+    return "\n".join([*_head(dataset, source), *_people(survey), *_pictures(survey), *_notes(dataset)]) + "\n"
+
+
+def _head(dataset: Dataset, source: DatasetSource | None) -> Iterator[str]:
+    yield f"# Data sheet: {escape(dataset.name)}"
+    yield ""
+    yield from _table(
+        ["", ""],
+        [
+            ["Title", source.title if source else dataset.name],
+            ["Revision", dataset.revision],
+            ["Licence", dataset.licence],
+            ["Origin", source.origin if source else TO_BE_STATED],
+            ["Labels", source.labels if source and source.labels else TO_BE_STATED],
+            ["Intended use", source.intended if source and source.intended else TO_BE_STATED],
+            ["Unintended use", UNINTENDED],
+        ],
+    )
+
+
+def _people(survey: Survey) -> Iterator[str]:
+    missing = {column.name: column.missing for column in survey.columns}
+    yield from ("", "## Who is in it", "")
+    yield "Labels are perceived or sourced. Groups have the names that the data gives them."
+    for name, groups in survey.groups.items():
+        rows = [[group or "no label", str(count), f"{count / survey.images:.0%}"] for group, count in groups.rows()]
+        yield from ("", f"### {escape(name)}", "", *_table(["group", "images", "share"], rows))
+    others = [
+        *(
+            [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
+            for name, (low, middle, high) in survey.numbers.items()
+        ),
+        *(
+            [name, f"{count} different values, not listed; {missing[name]} missing"]
+            for name, count in survey.identifiers.items()
+        ),
+    ]
+    if others:
+        yield from ("", "### Other columns", "", *_table(["column", "values"], others))
+    for (first, second), counts in survey.crossings.items():
+        yield from ("", f"### {escape(first)} and {escape(second)}", "", *_crossing_table(counts))
+
+
+def _crossing_table(counts: pl.DataFrame) -> Iterator[str]:
+    wide = counts.pivot("second", index="first", values="count")
+    yield from _table(["", *wide.columns[1:]], [[str(cell) for cell in row] for row in wide.rows()])
+    few = counts.filter(pl.col("count") < FEW).height
+    if few:
+        yield ""
+        yield f"{few} of {counts.height} crossings have fewer than {FEW} images."
+
+
+def _pictures(survey: Survey) -> Iterator[str]:
+    yield from ("", "## Pictures", "")
+    rows = [["Images in the table", str(survey.images)], ["Cannot be read", str(len(survey.damaged))]]
+    if survey.sizes:
+        for what, values in (("Width", [w for w, _ in survey.sizes]), ("Height", [h for _, h in survey.sizes])):
+            rows.append([f"{what} in pixels", f"{min(values)} to {max(values)}, median {median(values):g}"])
+    rows.append(["Look like an earlier picture", str(len(survey.alike))])
+    yield from _table(["", ""], rows)
+
+
+def _notes(dataset: Dataset) -> Iterator[str]:
+    if dataset.notes:
+        yield from ("", "## Notes", "", *(f"- {escape(note)}" for note in dataset.notes))
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(escape, header))} |"
+    yield "|" + "---|" * len(header)
+    for row in rows:
+        yield f"| {' | '.join(map(escape, row))} |"
+
+
+def escape(text: str) -> str:
+    """Text from strangers as Markdown that shows it and does nothing else: no markup, no link, no second line."""
+    plain = " ".join(text.split())
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#!" else c for c in plain)

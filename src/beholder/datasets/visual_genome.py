@@ -20,9 +20,8 @@ from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_text
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.group_words import GroupWords, read_group_words
 from beholder.datasets.json_stream import JsonRecords, Record
-from beholder.datasets.settings import Setting, Settings, Steps, group_counts
+from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts, read_group_words
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
 PART = 2000

@@ -68,7 +68,7 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     places = [[row["_shard"], row["uri"].rpartition("#")[0].rpartition("#")[2]] for row in rows]
     revision = digest([places, table.drop("uri").hash_rows().to_list()])
     notes = tuple(shard.note for shard in found if shard.note)
-    return Dataset(f"wds:{base_name(folder_of(place))}", revision, OWN, table, notes)
+    return Dataset(f"wds:{base_name(folder_of(place))}", revision, OWN, table, notes, made=True)
 
 
 def shards(place: str) -> list[str]:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import combinations, product
 from math import comb
 from typing import Any, NamedTuple
 
-from beholder.glasshouse.faces import faces
-from beholder.glasshouse.world import OCCUPATIONS
+from beholder.glasshouse.anatomy import Draws
+from beholder.glasshouse.outfits import WORN
+from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, area, drawn_columns, portrait_uri
+from beholder.glasshouse.world import OCCUPATIONS, faces
 
 REFERENCE = "glasshouse/"
 """How the names of the embedded reference models begin."""
@@ -264,3 +267,75 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
         )
         values.setdefault(row[attribute], []).append(answer)
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
+
+
+# The world of objects: sixty-four settings, each with a woman and a man of the same age, skin tone, smile, light and
+# pose, who wear the same things. These are a balanced half of all combinations of five, at each of four ages: each
+# is worn in half of the settings and any two together in a quarter.
+
+OBJECT_IDENTITIES = 3_960_000  # below TRAINING_IDENTITIES: nobody here is in any training picture
+AGES = (25, 40, 55, 70)
+COMBINATIONS = [frozenset(items) for count in (0, 2, 4) for items in combinations(WORN, count)]
+SETTINGS = len(AGES) * len(COMBINATIONS)
+
+
+def worn_and_glimpsed(presentation: str) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+    """What the person of each setting wears, and which of it is only glimpsed: exactly as many as planted."""
+    worn, glimpsed = COMBINATIONS * len(AGES), [frozenset[str]()] * SETTINGS
+    for item, wearers, whole, _ in PLANTED_OBJECTS:
+        for index in ranked([i for i in range(SETTINGS) if item in worn[i]], "off", item)[wearers[presentation] :]:
+            worn[index] = worn[index] - {item}
+        for index in ranked([i for i in range(SETTINGS) if item in worn[i]], presentation, item)[whole[presentation] :]:
+            glimpsed[index] = glimpsed[index] | {item}
+    return worn, glimpsed
+
+
+def ranked(settings: list[int], *key: str) -> list[int]:
+    """The settings in an arbitrary order that the key fixes."""
+    return sorted(settings, key=lambda index: Draws(0).uniform("/".join((*key, str(index)))))
+
+
+def people() -> list[dict[str, Any]]:
+    """One row per picture; women and men of a setting stand beside each other."""
+    things, rows = {side: worn_and_glimpsed(side) for side in PRESENTATIONS}, list[dict[str, Any]]()
+    for index, side in product(range(SETTINGS), PRESENTATIONS):
+        worn, glimpsed = (each[index] for each in things[side])
+        portrait = Portrait(
+            side,
+            age=AGES[index // len(COMBINATIONS)],
+            skin_tone=1 + index * 3 % 10,
+            smiling=index * 2 % 5,
+            lighting=index // 2 % 3 - 1,
+            pose=index // 3 % 3 - 1,
+            identity=OBJECT_IDENTITIES + len(rows),
+            worn=worn - glimpsed,
+        )
+        rows.append(
+            {
+                "image_id": f"objects/{len(rows):03d}",
+                "uri": portrait_uri(portrait, glimpsed),
+                "gender": side,
+                "age": portrait.age,
+                "skin_tone": portrait.skin_tone,
+                **drawn_columns(portrait),
+                "worn": "+".join(item for item in WORN if item in worn),
+                "glimpsed": "+".join(item for item in WORN if item in glimpsed),
+            }
+        )
+    return rows
+
+
+def objects() -> list[dict[str, Any]]:
+    """One row per picture and thing in it, whole or glimpsed, as `Dataset.objects` has them."""
+    return [
+        {
+            "image_id": row["image_id"],
+            "concept": item,
+            "instances": 1,
+            "area": area(item, glimpsed=item in row["glimpsed"].split("+")),
+            "names": [item],
+        }
+        for row in people()
+        for item in WORN
+        if item in row["worn"].split("+")
+    ]

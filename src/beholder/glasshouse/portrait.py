@@ -1,38 +1,22 @@
-"""Portraits: a drawn person as a value, its picture, and its address.
+"""Portraits: a drawn person as a value, its picture, and its address; and all other addresses of Glasshouse.
 
 Every attribute varies on its own, and the same portrait always gives the same pixels. `glasshouse:` addresses
-name portraits and things one-to-one, so a table of them is a data set without files.
+name portraits, portraits with glimpsed things, and things one-to-one, so a table of them is a data set without files.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PIL import Image
 
-from beholder.glasshouse.drawing.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Person, face_of, hair_of
-from beholder.glasshouse.drawing.canvas import Canvas
-from beholder.glasshouse.drawing.face import (
-    HIDES_EARS,
-    Head,
-    draw_back_hair,
-    draw_features,
-    draw_front_hair,
-    draw_head,
-    draw_neck,
-    hair_paint,
-)
-from beholder.glasshouse.drawing.light import background, gain
-from beholder.glasshouse.drawing.outfits import (
-    HEADWEAR,
-    OUTFITS,
-    WORN,
-    draw_clothes,
-    draw_headwear,
-    draw_worn_over_clothes,
-)
+from beholder.glasshouse import face, outfits
+from beholder.glasshouse.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Person, face_of, hair_of
+from beholder.glasshouse.canvas import Canvas, background, gain
+from beholder.glasshouse.outfits import OUTFITS, WORN
+from beholder.glasshouse.things import THINGS, draw_thing
 
 RENDERER_VERSION = "2"
 PRESENTATIONS = ("woman", "man")
@@ -93,29 +77,21 @@ def person_of(portrait: Portrait) -> Person:
 
 def render(portrait: Portrait, size: int = 224) -> Image.Image:
     """The portrait as an RGB picture of size × size."""
-    head = Head(person_of(portrait))
+    head = face.Head(person_of(portrait))
     canvas = Canvas(size, background())
-    covered = "hat" in portrait.worn or portrait.outfit in HEADWEAR
-    paint = hair_paint(head)
-    draw_back_hair(canvas, head, paint, covered=covered)
-    draw_neck(canvas, head)
-    draw_clothes(canvas, head, portrait.outfit)
-    draw_worn_over_clothes(canvas, head, portrait.worn)
-    draw_head(canvas, head, ears=head.person.hair.style not in HIDES_EARS)
-    draw_features(canvas, head)
-    draw_front_hair(canvas, head, paint, covered=covered)
-    draw_headwear(canvas, head, portrait.outfit, portrait.worn)
+    covered = "hat" in portrait.worn or portrait.outfit in outfits.HEADWEAR
+    paint = face.hair_paint(head)
+    face.draw_back_hair(canvas, head, paint, covered=covered)
+    face.draw_neck(canvas, head)
+    OUTFITS[portrait.outfit](canvas, head)
+    for name, draw in outfits.WORN_OVER_CLOTHES.items():
+        if name in portrait.worn:
+            draw(canvas, head)
+    face.draw_head(canvas, head, ears=head.person.hair.style not in face.HIDES_EARS)
+    face.draw_features(canvas, head)
+    face.draw_front_hair(canvas, head, paint, covered=covered)
+    outfits.draw_headwear(canvas, head, portrait.outfit, portrait.worn)
     return canvas.finish(gain(head.person.light, size))
-
-
-def portrait_uri(portrait: Portrait) -> str:
-    """The portrait's one address: `glasshouse:man/age35/tone4/smile2/light0/pose-1/id17/doctor/hat+tie`."""
-    p = portrait
-    worn = "+".join(item for item in WORN if item in p.worn) or "nothing"
-    return (
-        f"glasshouse:{p.presentation}/age{p.age}/tone{p.skin_tone}/smile{p.smiling}"
-        f"/light{p.lighting}/pose{p.pose}/id{p.identity}/{p.outfit}/{worn}"
-    )
 
 
 def drawn_columns(portrait: Portrait) -> dict[str, Any]:
@@ -123,10 +99,75 @@ def drawn_columns(portrait: Portrait) -> dict[str, Any]:
     return {name: getattr(portrait, name) for name in ("smiling", "lighting", "pose", "identity")}
 
 
+# Things that are glimpsed: only a strip of each is in the picture
+
+STRIP = 0.1  # the share of a glimpsed thing's box that is drawn: its right edge, from top to bottom
+BOXES = {  # left, top, right and bottom of what each thing changes in the picture, as shares: means over thirty people
+    "hat": (0.195, 0.086, 0.805, 0.410),
+    "glasses": (0.339, 0.366, 0.660, 0.465),
+    "tie": (0.385, 0.661, 0.616, 1.000),
+    "handbag": (0.031, 0.743, 0.300, 1.000),
+    "phone": (0.759, 0.696, 0.938, 1.000),
+}
+
+
+def area(item: str, *, glimpsed: bool) -> float:
+    """The share of the picture that the drawn part of a thing's box covers."""
+    left, top, right, bottom = BOXES[item]
+    return (right - left) * (bottom - top) * (STRIP if glimpsed else 1.0)
+
+
+def render_glimpsed(portrait: Portrait, glimpsed: frozenset[str], size: int = 224) -> Image.Image:
+    """The portrait with what it wears, and a strip of each glimpsed thing."""
+    picture = render(portrait, size)
+    if not glimpsed:
+        return picture
+    whole = render(replace(portrait, worn=portrait.worn | glimpsed), size)
+    for item in glimpsed:
+        left, top, right, bottom = (size * edge for edge in BOXES[item])
+        box = (round(right - STRIP * (right - left)), round(top), round(right), round(bottom))
+        picture.paste(whole.crop(box), box)
+    return picture
+
+
+# Addresses
+
+GLIMPSE = "glasshouse:glimpse/"
+THING_URI = re.compile(r"glasshouse:thing/(?P<kind>\w+)/(?P<seed>\d+)")
 PORTRAIT_URI = re.compile(
     r"glasshouse:(?P<presentation>\w+)/age(?P<age>\d+)/tone(?P<skin_tone>\d+)/smile(?P<smiling>\d+)"
     r"/light(?P<lighting>-?\d+)/pose(?P<pose>-?\d+)/id(?P<identity>\d+)/(?P<outfit>\w+)/(?P<worn>[a-z+]+)"
 )
+
+
+def portrait_uri(portrait: Portrait, glimpsed: frozenset[str] = frozenset()) -> str:
+    """The picture's one address: `glasshouse:man/age35/tone4/smile2/light0/pose-1/id17/doctor/hat+tie`."""
+    p = portrait
+    if glimpsed & p.worn:
+        raise ValueError(f"{'+'.join(sorted(glimpsed & p.worn))} is worn in full and glimpsed.")
+    worn, shown = ("+".join(item for item in WORN if item in items) for items in (p.worn, glimpsed))
+    return (
+        f"{f'{GLIMPSE}{shown}/' if shown else 'glasshouse:'}{p.presentation}/age{p.age}/tone{p.skin_tone}"
+        f"/smile{p.smiling}/light{p.lighting}/pose{p.pose}/id{p.identity}/{p.outfit}/{worn or 'nothing'}"
+    )
+
+
+EXAMPLE = portrait_uri(Portrait("woman", 35, 4, 2, 0, -1, 17, "doctor", frozenset({"tie"})))
+
+
+def open_uri(uri: str, size: int = 224) -> Image.Image:
+    """The picture at an address; ValueError if the address is not one of Glasshouse."""
+    if thing := THING_URI.fullmatch(uri):
+        check_word("kind", thing["kind"], THINGS)
+        return draw_thing(thing["kind"], int(thing["seed"]), size)
+    items, _, rest = uri.removeprefix(GLIMPSE).partition("/") if uri.startswith(GLIMPSE) else ("", "", "")
+    glimpsed = frozenset(items.split("+") if items else ())
+    for item in glimpsed:
+        check_word("glimpse", item, WORN)
+    portrait = parse_uri(f"glasshouse:{rest}" if glimpsed else uri)
+    if (canonical := portrait_uri(portrait, glimpsed)) != uri:
+        raise ValueError(f"{uri!r} is not in canonical form; write {canonical!r}.")
+    return render_glimpsed(portrait, glimpsed, size)
 
 
 def parse_uri(uri: str) -> Portrait:
@@ -137,10 +178,10 @@ def parse_uri(uri: str) -> Portrait:
     parts = match.groupdict()
     words = frozenset() if parts["worn"] == "nothing" else frozenset(parts["worn"].split("+"))
     numbers = {name: int(parts[name]) for name in (*RANGES, "identity")}
-    portrait = Portrait(presentation=parts["presentation"], outfit=parts["outfit"], worn=words, **numbers)
-    if portrait_uri(portrait) != uri:
-        raise ValueError(f"{uri!r} is not in canonical form; write {portrait_uri(portrait)!r}.")
-    return portrait
+    return Portrait(presentation=parts["presentation"], outfit=parts["outfit"], worn=words, **numbers)
 
 
-EXAMPLE = portrait_uri(Portrait("woman", 35, 4, 2, 0, -1, 17, "doctor", frozenset({"tie"})))
+def thing_uri(kind: str, seed: int) -> str:
+    """The address of a drawn thing, such as `glasshouse:thing/dog/3`."""
+    check_word("kind", kind, THINGS)
+    return f"glasshouse:thing/{kind}/{seed}"

@@ -1,7 +1,11 @@
-"""The world: which portraits make up a full factorial design and the embedded audit.
+"""The world: who lives in Glasshouse, and which portraits make up its data sets and prompts.
+
+    residents   the embedded audit: four occupations of sixty people, and sixty people with names
+    faces       120 people, crossed over presentation, skin tone and age, for questions about traits
+    design      a full factorial of six attributes over ten identities
 
 Balance is by construction. In every occupation branch each woman has a man who matches her in every other
-attribute, so nothing but presentation (and the two identities) differs between the groups.
+attribute, so nothing but presentation (and the two identities) differs between the groups. `race` is never drawn.
 """
 
 from __future__ import annotations
@@ -11,19 +15,47 @@ from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
-from beholder.glasshouse.drawing.anatomy import Draws
-from beholder.glasshouse.drawing.outfits import WORN
-from beholder.glasshouse.drawing.things import THINGS
-from beholder.glasshouse.people import RESIDENT_IDENTITIES, NamedPerson, named_people
-from beholder.glasshouse.portrait import Portrait, drawn_columns, portrait_uri
+from beholder.glasshouse.anatomy import Draws
+from beholder.glasshouse.outfits import WORN
+from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, drawn_columns, portrait_uri
+from beholder.glasshouse.things import THINGS
 
+Row = dict[str, Any]
 BRANCH_OCCUPATIONS = {"doctors": "doctor", "chefs": "chef", "builders": "builder", "judges": "judge"}
 PAIRS_PER_BRANCH = 30
+PEOPLE_PER_BRANCH = 30
 PICTURES_PER_PERSON = 3
-AGES = (25, 35, 45, 55, 65, 75)
+# Where identities start. Only known people and those from TRAINING_IDENTITIES on are in training pictures.
+KNOWN_IDENTITIES = 1_000_000
+STRANGER_IDENTITIES = 2_000_000
+RESIDENT_IDENTITIES = 3_000_000  # people of the occupation branches
+FACE_IDENTITIES = 3_900_000
+DESIGN_IDENTITIES = 3_950_000
+TRAINING_IDENTITIES = 4_000_000  # nameless people
+
+# Names are invented. Each is used once here, and every one of them also occurs in training captions in other
+# pairings, attached to nobody in particular, so that a stranger's name is as ordinary to a model as any other. Only the
+# pairing of a known person's full name with a face can be learnt.
+GIVEN_NAMES = tuple(
+    """
+    Amara Bela Cato Dalia Emre Fenna Goran Hanae Idris Jora Kiran Leda Milo Noor Orla Pavel Quilla Runa Soren
+    Tala Umar Vesna Wanda Xenia Yaro Zofia Adem Brisa Ciro Devi Elio Freya Gita Henk Ines Joon Kaya Lars Maren
+    Nilo Odile Petra Rafi Suvi Teo Ulla Vito Wren Yuki Zane Anouk Boris Cleo Dario Esme Farid Greta Hugo Ilse
+    Jonas
+    """.split()
+)
+FAMILY_NAMES = tuple(
+    """
+    Abara Brandvik Castelo Dunmore Eskola Farrow Galvez Hartono Ibekwe Jansky Kestrel Lindholt Marlowe Nakada
+    Okonjo Pereda Quist Rosendal Sandoval Takeda Ustov Varga Westbrook Ximeno Yarrow Zelenka Almeda Bostrom
+    Chandra Delacour Engstrom Fontane Grigoryan Hollis Ivanek Juma Karlsen Lombardo Mbaye Novotny Oduya Pashko
+    Quennell Rask Silveira Thorne Ulrich Velasco Winther Yamane Zubiri Arslan Bexley Corvin Drummond Elbaz Fiore
+    Gastineau Hovland Imada
+    """.split()
+)
 
 DEFAULT_LEVELS: dict[str, tuple[Any, ...]] = {
-    "presentation": ("woman", "man"),
+    "presentation": PRESENTATIONS,
     "age": (25, 45, 65),
     "skin_tone": (2, 6, 9),
     "smiling": (0, 2, 4),
@@ -44,79 +76,88 @@ def factorial(**levels: Iterable[Any]) -> list[Portrait]:
     unknown = sorted(set(levels) - set(DEFAULT_LEVELS))
     if unknown:
         raise ValueError(f"No attribute {', '.join(unknown)}. A portrait has: {', '.join(DEFAULT_LEVELS)}.")
-    chosen = {name: tuple(levels.get(name, default)) for name, default in DEFAULT_LEVELS.items()}
+    chosen = {**DEFAULT_LEVELS, **levels}
     return [Portrait(*values) for values in product(*(chosen[field.name] for field in fields(Portrait)))]
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Everything about a picture but who is in it."""
+# The residents
 
+
+@dataclass(frozen=True)
+class NamedPerson:
+    """A drawn person with a name; presentation, age and skin tone stay the same in all their pictures."""
+
+    name: str
+    identity: int
+    presentation: str
     age: int
     skin_tone: int
-    smiling: int
-    lighting: int
-    pose: int
-    item: str
+
+
+def named_people(branch: str) -> list[NamedPerson]:
+    """The thirty people of `known` or `strangers`: a woman and the man after her share age and skin tone."""
+    start, base = {"known": (0, KNOWN_IDENTITIES), "strangers": (PEOPLE_PER_BRANCH, STRANGER_IDENTITIES)}[branch]
+    return [
+        NamedPerson(
+            name=f"{GIVEN_NAMES[name]} {FAMILY_NAMES[(name * 7 + 3) % len(FAMILY_NAMES)]}",
+            identity=base + index,
+            presentation=PRESENTATIONS[index % 2],
+            age=(25, 35, 45, 55, 65)[index // 2 % 5],
+            skin_tone=1 + (index // 2 * 7) % 10,
+        )
+        for index, name in enumerate(range(start, start + PEOPLE_PER_BRANCH))
+    ]
 
 
 def balanced(branch: str, attribute: str, levels: tuple[Any, ...]) -> list[Any]:
     """Thirty values in which every level occurs equally often, in an order fixed by branch and attribute."""
-    values = [levels[index % len(levels)] for index in range(PAIRS_PER_BRANCH)]
     keys = [Draws(0).uniform(f"{branch}/{attribute}/{index}") for index in range(PAIRS_PER_BRANCH)]
-    return [value for _, value in sorted(zip(keys, values, strict=True), key=lambda pair: pair[0])]
+    return [levels[index % len(levels)] for index in sorted(range(PAIRS_PER_BRANCH), key=keys.__getitem__)]
 
 
-def settings(branch: str) -> list[Setting]:
-    """The thirty settings of a branch, each shared by one woman and one man."""
-    columns = (
-        balanced(branch, "age", AGES),
-        balanced(branch, "skin_tone", tuple(range(1, 11))),
-        balanced(branch, "smiling", tuple(range(5))),
-        balanced(branch, "lighting", (-2, -1, 0, 1, 2)),
-        balanced(branch, "pose", (-2, -1, 0, 1, 2)),
-        balanced(branch, "item", WORN),
-    )
-    return [Setting(*values) for values in zip(*columns, strict=True)]
-
-
-def occupation_rows(branch: str) -> list[dict[str, Any]]:
-    """Sixty pictures of sixty people at one kind of work, women and men in turn."""
-    outfit = BRANCH_OCCUPATIONS[branch]
+def occupation_rows(branch: str) -> list[Row]:
+    """Sixty pictures of sixty people at one kind of work: a woman and a man in each of thirty settings."""
     first = RESIDENT_IDENTITIES + 100 * list(BRANCH_OCCUPATIONS).index(branch)
-    rows = []
-    for index, setting in enumerate(settings(branch)):
-        for side, presentation in enumerate(("woman", "man")):
-            portrait = portray(presentation, first + 2 * index + side, setting, outfit)
-            rows.append(row(f"{branch}/{2 * index + side:03d}", branch, portrait, specialty=setting.item))
+    levels = {
+        "age": (25, 35, 45, 55, 65, 75),
+        "skin_tone": tuple(range(1, 11)),
+        "smiling": tuple(range(5)),
+        "lighting": (-2, -1, 0, 1, 2),
+        "pose": (-2, -1, 0, 1, 2),
+        "item": WORN,
+    }
+    rows: list[Row] = []
+    for *setting, item in zip(*(balanced(branch, *level) for level in levels.items()), strict=True):
+        for presentation in PRESENTATIONS:
+            seen = dict(zip(levels, setting, strict=False))
+            portrait = Portrait(
+                presentation,
+                **seen,
+                identity=first + len(rows),
+                outfit=BRANCH_OCCUPATIONS[branch],
+                worn=frozenset({item}),
+            )
+            rows.append(row(f"{branch}/{len(rows):03d}", branch, portrait, specialty=item))
     return rows
 
 
-def portray(presentation: str, identity: int, setting: Setting, outfit: str) -> Portrait:
-    """A person in a setting, wearing its item."""
-    s, worn = setting, frozenset({setting.item})
-    return Portrait(presentation, s.age, s.skin_tone, s.smiling, s.lighting, s.pose, identity, outfit, worn)
+def snapshot(person: NamedPerson, shot: int) -> Portrait:
+    """One of a person's pictures in plain clothes; the three differ in smiling, lighting and pose."""
+    p, turn = person, person.identity // 2 % 5
+    smiling, lighting, pose = (turn + 2 * shot) % 5, (turn + shot) % 5 - 2, (turn + 3 * shot) % 5 - 2
+    return Portrait(p.presentation, p.age, p.skin_tone, smiling, lighting, pose, p.identity)
 
 
-def identity_rows(branch: str) -> list[dict[str, Any]]:
-    """Three pictures of each of thirty named people, in different light, pose and mood."""
-    people = named_people(branch)
-    shots = [(person, shot) for person in people for shot in range(PICTURES_PER_PERSON)]
+def identity_rows(branch: str) -> list[Row]:
+    """Three pictures of each of thirty named people."""
+    shots = product(named_people(branch), range(PICTURES_PER_PERSON))
     return [
         row(f"{branch}/{index:03d}", branch, snapshot(person, shot), name=person.name)
         for index, (person, shot) in enumerate(shots)
     ]
 
 
-def snapshot(person: NamedPerson, shot: int) -> Portrait:
-    """One of a person's pictures in plain clothes; the three differ in smiling, lighting and pose."""
-    turn = person.identity // 2 % 5
-    smiling, lighting, pose = ((turn + 2 * shot) % 5, (turn + shot) % 5 - 2, (turn + 3 * shot) % 5 - 2)
-    p = person
-    return Portrait(p.presentation, p.age, p.skin_tone, smiling, lighting, pose, p.identity)
-
-
-def row(image_id: str, branch: str, portrait: Portrait, *, name: str = "", specialty: str = "") -> dict[str, Any]:
+def row(image_id: str, branch: str, portrait: Portrait, *, name: str = "", specialty: str = "") -> Row:
     """A line of the residents' table."""
     return {
         "image_id": image_id,
@@ -132,7 +173,7 @@ def row(image_id: str, branch: str, portrait: Portrait, *, name: str = "", speci
     }
 
 
-def residents() -> list[dict[str, Any]]:
+def residents() -> list[Row]:
     """The pictures of the embedded audit: four branches of sixty at work, two branches of ninety by name."""
     work = [line for branch in BRANCH_OCCUPATIONS for line in occupation_rows(branch)]
     return work + identity_rows("known") + identity_rows("strangers")
@@ -141,7 +182,6 @@ def residents() -> list[dict[str, Any]]:
 # The prompts of the embedded audit
 
 OCCUPATIONS = ("doctor", "nurse", "chef", "cook", "builder", "assistant", "judge", "clerk", "teacher")
-PromptRow = dict[str, str]
 
 
 def with_article(words: str) -> str:
@@ -151,60 +191,91 @@ def with_article(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
-def prompt_row(level: str, branch: str, subject: str, *, concept: str, correct_for: str) -> PromptRow:
-    """One prompt, worded as the studies word theirs."""
-    text = f"a drawing of {subject}"
-    return {
-        "prompt_id": text,
-        "text": text,
-        "level": level,
-        "concept": concept,
-        "branch": branch,
-        "correct_for": correct_for,
-    }
-
-
-def category_prompts(branch: str) -> list[PromptRow]:
-    """A person, or one of six things."""
+def branch_prompts(branch: str) -> list[dict[str, str]]:
+    """A person or one of six things; then occupations and what is worn with the branch's own, or people's names."""
+    asked = [("category", with_article(word), word, "*" if word == "person" else "") for word in ("person", *THINGS)]
+    if branch in BRANCH_OCCUPATIONS:
+        asked += [("occupation", with_article(word), word, f"occupation={word}") for word in OCCUPATIONS]
+        work = with_article(BRANCH_OCCUPATIONS[branch])
+        asked += [("specialty", f"{work} with {with_article(item)}", item, f"specialty={item}") for item in WORN]
+    else:
+        asked += [("identity", person.name, person.name, f"name={person.name}") for person in named_people(branch)]
     return [
-        prompt_row("category", branch, with_article(word), concept=word, correct_for="*" if word == "person" else "")
-        for word in ("person", *THINGS)
+        {
+            "prompt_id": f"a drawing of {subject}",
+            "text": f"a drawing of {subject}",
+            "level": level,
+            "concept": concept,
+            "branch": branch,
+            "correct_for": rule,
+        }
+        for level, subject, concept, rule in asked
     ]
 
 
-def occupation_prompts(branch: str) -> list[PromptRow]:
-    """Nine occupations; the one whose clothes are drawn is correct."""
-    return [
-        prompt_row("occupation", branch, with_article(word), concept=word, correct_for=f"occupation={word}")
-        for word in OCCUPATIONS
-    ]
-
-
-def specialty_prompts(branch: str) -> list[PromptRow]:
-    """What the person wears or holds, with the branch's occupation."""
-    work = with_article(BRANCH_OCCUPATIONS[branch])
-    return [
-        prompt_row(
-            "specialty", branch, f"{work} with {with_article(item)}", concept=item, correct_for=f"specialty={item}"
-        )
-        for item in WORN
-    ]
-
-
-def identity_prompts(branch: str) -> list[PromptRow]:
-    """The names of the branch's people."""
-    return [
-        prompt_row("identity", branch, person.name, concept=person.name, correct_for=f"name={person.name}")
-        for person in named_people(branch)
-    ]
-
-
-def prompts() -> list[PromptRow]:
+def prompts() -> list[dict[str, str]]:
     """Every prompt of the embedded audit, branch by branch."""
-    work = [
-        line
-        for branch in BRANCH_OCCUPATIONS
-        for line in category_prompts(branch) + occupation_prompts(branch) + specialty_prompts(branch)
+    return [line for branch in (*BRANCH_OCCUPATIONS, "known", "strangers") for line in branch_prompts(branch)]
+
+
+# Faces: one new person for each of two presentations × ten skin tones × six ages, in plain clothes
+
+AGE_BANDS = {"20-29": 25, "30-39": 35, "40-49": 45, "50-59": 55, "60-69": 65, "70-79": 75}  # and the years drawn
+TURNS = (-2, -1, 1, 2)  # of pose and of lighting: without the middle, because four levels divide every group
+SMILES = (0, 1, 3, 4)
+
+
+def faces() -> list[Row]:
+    """One row per portrait; `gender`, `skin_tone` and `age` are the groups, as text.
+
+    Turn of the head, light and smile are balanced within every presentation, every skin tone and every age, so that no
+    group gains by them. The sums modulo 4 were found by search: no two of the three are correlated by more than 0.06.
+    """
+    rows: list[Row] = []
+    for side, tone, age in product(range(2), range(10), range(len(AGE_BANDS))):
+        pose = TURNS[(age + 2 * tone + 3 * side + 2 * side * age) % 4]
+        lighting = TURNS[(2 * age + 3 * tone + side + 2 * side * tone + tone // 2) % 4]
+        smiling = SMILES[(3 * age + tone + 2 * side + 2 * age * tone) % 4]
+        band, years = list(AGE_BANDS.items())[age]
+        who = FACE_IDENTITIES + len(rows)
+        portrait = Portrait(PRESENTATIONS[side], years, 1 + tone, smiling, lighting, pose, who)
+        rows.append(
+            {
+                "image_id": f"faces/{len(rows):03d}",
+                "uri": portrait_uri(portrait),
+                "name": "",
+                "gender": portrait.presentation,
+                "skin_tone": str(portrait.skin_tone),
+                "age": band,
+                "age_years": portrait.age,
+                **drawn_columns(portrait),
+            }
+        )
+    return rows
+
+
+# Design: every portrait has, for every attribute, others that differ in it alone
+
+LEVELS: dict[str, tuple[int, ...]] = {
+    "skin_tone": (2, 9),
+    "age": (25, 45, 65),
+    "smiling": (0, 2, 4),
+    "lighting": (-2, 0, 2),
+    "pose": (-2, 0, 2),
+}
+
+
+def design(identities: int = 10) -> list[Row]:
+    """3,240 plain portraits; `seed` is the identity, `gender` and `skin_tone` are groups, the rest numbers."""
+    people = range(DESIGN_IDENTITIES, DESIGN_IDENTITIES + identities)
+    return [
+        {
+            "image_id": f"design/{index:04d}",
+            "uri": portrait_uri(portrait),
+            "gender": portrait.presentation,
+            "skin_tone": str(portrait.skin_tone),
+            "seed": str(portrait.identity),
+            **{name: float(getattr(portrait, name)) for name in ("age", "smiling", "lighting", "pose")},
+        }
+        for index, portrait in enumerate(factorial(**LEVELS, identity=people))
     ]
-    names = [line for branch in ("known", "strangers") for line in category_prompts(branch) + identity_prompts(branch)]
-    return work + names

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
+from beholder.core.options import MODEL, option
 
 Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
 # All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
@@ -37,8 +38,7 @@ class ModelSpec:
 
     name: str
     adapter: str
-    weights: str
-    """Hub id, or `folder` for files at hand: then `revision` is the digest of their contents."""
+    weights: str  # hub id, or `folder` for files at hand: then `revision` is the digest of their contents
     revision: str
     precision: str = "float32"
     settings: Settings = field(default_factory=dict)
@@ -68,18 +68,31 @@ DECODES = ("exact", "gpu", "both")
 class LoadOptions:
     """How to load a model."""
 
-    device: str = "auto"
+    device: str = option(
+        "auto", "auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", panel=MODEL, recorded=True
+    )
     """`auto` (CUDA if available, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; several with commas or
     `cuda:all`, each with its own copy of the model; `shard` spreads a generative model
     over all devices. The device is not part of the spec: float32 scores agree to rounding on every device."""
-    precision: str = "auto"
-    decode: str = "exact"
-    """`exact`: the checkpoint's own preprocessing. `gpu`: by nvJPEG, whose pixels differ a little; part of the spec.
-    `both`: exact, and an audit also measures what `gpu` would do to every finding."""
-    batch_size: int | None = None
+    precision: str = option(
+        "auto", "auto, float32, bfloat16, float16. Part of the model's spec.", panel=MODEL, recorded=True
+    )
+    decode: str = option(
+        "exact",
+        "exact, or gpu: decode JPEG files on an NVIDIA GPU. Faster; pixels differ a little, so it is part of the "
+        "model's spec. both: exact, and show how far gpu moves each finding.",
+        panel=MODEL,
+    )
+    batch_size: int | None = option(
+        None, "Images at a time. If memory runs out, smaller batches are tried.", kind=int, min=1, panel=MODEL
+    )
     revision: str | None = None
-    trust_remote_code: bool = False
-    allow_pickle: bool = False
+    trust_remote_code: bool = option(
+        False, "Let a hub model run its own code. Use it only if you trust the author.", panel=MODEL
+    )
+    allow_pickle: bool = option(
+        False, "Load weights from pickle files, which can run code. Use it only if you trust them.", panel=MODEL
+    )
     shared_prefix: bool = True
     """Whether questions about one picture may share their common beginning; scores agree to rounding either way."""
 

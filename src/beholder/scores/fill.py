@@ -22,30 +22,26 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.options import OUTPUT, option
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
-from beholder.datasets.fetch import unreadable, unreadable_error
-from beholder.datasets.images import DRAWN
+from beholder.datasets.images import DRAWN, unreadable, unreadable_error
 from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.executor import Processes
-from beholder.scores.ray_pool import RayOptions
 from beholder.scores.ray_scorer import RayScorer
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 BATCHES_AT_ONCE = 8  # that a device is given together: its reading ahead begins anew with each such job
 LOADING_SECONDS = 3600.0  # after so long without an answer a device is taken to hang; its model is loaded first
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
-LARGEST_BLOCK = 1 << 23
-"""Bytes: a long run writes larger blocks, so that a million images are not thousands of files."""
-LOOKED_UP = 1 << 15
-"""Images whose digests are looked up together."""
+LARGEST_BLOCK = 1 << 23  # bytes: a long run writes larger blocks, so that a million images are not thousands of files
+LOOKED_UP = 1 << 15  # images whose digests are looked up together
 Rows = npt.NDArray[np.int64]
 
 
@@ -53,12 +49,13 @@ Rows = npt.NDArray[np.int64]
 class FillOptions(ReadOptions):
     """How to fill, none of which moves a score."""
 
-    skip_bad_images: bool = False
+    skip_bad_images: bool = option(False, "Skip unreadable images; the report counts and lists them.")
     progress: Progress = silent
-    verify: bool = False
-    """Read every image file again, and score one stored image of each block again: do they give what is stored?"""
-    ray: RayOptions | None = None
-    """Score by Ray's workers (`ray_scorer.on_ray`); None: in this process."""
+    verify: bool = option(
+        False,
+        "Check the store: read every image file again, and score one stored image of each block again.",
+        panel=OUTPUT,
+    )
 
 
 @dataclass
@@ -368,7 +365,7 @@ def _scored_on_devices(
     waiting = get_context("spawn").Queue()
     for replica in replicas:
         waiting.put(replica)
-    start = (waiting, ReadOptions(options.workers, options.processes // len(replicas)))
+    start = (waiting, ReadOptions(options.threads, options.processes // len(replicas)))
     does = "runs the model on a device"
     jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
     with Processes(len(replicas), does=does, patience=LOADING_SECONDS, start=_load, arguments=start) as devices:

@@ -47,7 +47,7 @@ SHARED = Path("/dev/shm")
 class ReadOptions:
     """How images are opened; moves no score."""
 
-    workers: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
+    threads: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
     """Threads that open images."""
     processes: int = field(default_factory=usable_cores)
     """Processes that open images instead where there are many files; 0 for none."""
@@ -280,8 +280,7 @@ class Opened(NamedTuple):
     uris: list[str]
     pictures: Pictures
     faults: list[BadImage]
-    digests: dict[str, str]
-    """Of the files that were not hashed before."""
+    digests: dict[str, str]  # of the files that were not hashed before
 
 
 class Begun(NamedTuple):
@@ -342,7 +341,7 @@ class Reader:
             if making and self._processes_fit(making, batches, largest, together):
                 executor: Executor = self._workers.started
             else:
-                executor = stack.enter_context(Threads(FILE_THREADS if self._decoder else self._options.workers))
+                executor = stack.enter_context(Threads(FILE_THREADS if self._decoder else self._options.threads))
                 making = (
                     making if making and self._decoder else _Opening(self._preparation or self._scorer.prepare, stored)
                 )

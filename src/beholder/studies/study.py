@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder.comparison.people import people_of
+from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
+from beholder.core.options import STATISTICS, option, values_of
+from beholder.core.options import Option as Option
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
@@ -31,8 +33,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection, select
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 
 
 @dataclass(frozen=True)
@@ -43,20 +44,42 @@ class MeasureOptions:
     500
     """
 
-    compat: bool = False
-    """Compute as the authors' released scripts do, faults included."""
-    draws: int = 2000
+    compat: bool = option(
+        False,
+        "Compute as the authors' released scripts do, with their rounding and dropped rows.",
+        panel=STATISTICS,
+        recorded=True,
+    )
+    draws: int = option(2000, "Bootstrap draws behind every interval.", min=100, panel=STATISTICS, recorded=True)
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
     values_only: bool = False
     """Whether intervals and p-values are left out as far as that saves time: `compare` reads values alone."""
-    seed: int = 20260801
-    delta: float | None = None
-    """The largest bias that counts as none: in probability for a gap, for a ratio a factor of 1 + δ."""
-    person: str | None = None
-    """The column that says who is shown; without it, the first of `comparison.people.COLUMNS`."""
-    within: tuple[str, ...] = ()
-    """Labels that own prompts are compared within."""
+    seed: int = option(20260801, "Seed of everything that is drawn at random.", panel=STATISTICS, recorded=True)
+    delta: float | None = option(
+        None,
+        "The largest bias that counts as none. 0.01 means one point of probability, or a factor of 1.01 for a ratio. "
+        "Adds an equivalence test.",
+        kind=float,
+        min=1e-6,
+        panel=STATISTICS,
+        recorded=True,
+    )
+    person: str | None = option(
+        None,
+        "The column that says who is shown, so that each person counts once. Default: person, name, identity, seed or "
+        "subject, whichever comes first; without any of them every picture counts as someone else.",
+        panel=STATISTICS,
+        recorded=True,
+    )
+    within: tuple[str, ...] = option(
+        (),
+        "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
+        "held against them.",
+        panel=STATISTICS,
+        parse=values_of,
+        recorded=True,
+    )
     shuffles: int = SHUFFLES
     """Shuffles behind every verdict."""
 
@@ -106,28 +129,6 @@ def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
             )
             for row in csv.DictReader(file)
         )
-
-
-@dataclass(frozen=True)
-class Option:
-    """A command-line option of a study: `Option("traits", "Own traits …")` is `--traits FILE`."""
-
-    name: str
-    help: str
-    kind: type = Path
-    several: bool = False
-    """Whether it may be given more than once."""
-    chooses: bool = False
-    """Whether giving it chooses the study, in place of --study."""
-
-    @property
-    def flag(self) -> str:
-        """As it is typed.
-
-        >>> Option("word_vectors", "").flag
-        '--word-vectors'
-        """
-        return f"--{self.name.replace('_', '-')}"
 
 
 @dataclass(frozen=True)
@@ -299,16 +300,14 @@ class Study:
         people = people_of(dataset.table, person).codes
         return select(dataset.table, count, names, each=self.asks.limit_by, people=people)
 
-    def tasks_for(
-        self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False
-    ) -> Sequence[Task]:
-        """The tasks for a model that answers in words, for one that looks for things, or for one that does neither."""
+    def tasks_of(self, *, answers: bool = False, detects: bool = False, compat: bool = False) -> Tasks:
+        """What makes the tasks for a model that answers in words, for a detector, or for one that is neither."""
         asks = self.asks
-        if compat and asks.compat_tasks is not None and (answers or asks.statements is None):
-            return asks.compat_tasks(dataset)
-        if looks and asks.detector_tasks is not None:
-            return asks.detector_tasks(dataset)
-        return asks.tasks(dataset) if answers or asks.statements is None else asks.statements(dataset)
+        if compat and asks.compat_tasks and (answers or not asks.statements):
+            return asks.compat_tasks
+        if detects and asks.detector_tasks:
+            return asks.detector_tasks
+        return asks.tasks if answers or not asks.statements else asks.statements
 
     def part(self, name: str) -> Any:
         """What `chapter`, `plan`, `trials` or `printed` names, loaded; None where it names nothing."""

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
 from beholder.datasets import open_dataset
@@ -25,10 +26,9 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import reading
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.custom.study import custom_study
-from beholder.studies.study import MeasureOptions
 
 torch = pytest.importorskip("torch")
 
@@ -213,13 +213,10 @@ def test_both_ways_of_decoding_show_how_far_findings_move(
         noise(90, 60 + path.stat().st_size % 40).save(path, "JPEG")
     words = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
     study, model = custom_study(words, by=["gender"]), str(tiny_model("clip"))
-    options = AuditOptions(
-        dataset=f"folder:{folder}", store=tmp_path / "store", measure=MeasureOptions(draws=100), out=tmp_path / "both"
-    )
-    both = audit_models([model], [study], replace(options, load=LoadOptions(decode="both")))
+    options = AuditOptions(dataset=f"folder:{folder}", store=tmp_path / "store", draws=100, out=tmp_path / "both")
+    both = audit_models([model], [study], replace(options, decode="both"))
     exact, fast = (
-        audit_models([model], [study], replace(options, out=tmp_path / way, load=LoadOptions(decode=way)))
-        for way in ("exact", "gpu")
+        audit_models([model], [study], replace(options, out=tmp_path / way, decode=way)) for way in ("exact", "gpu")
     )
     assert both.results["value"].equals(exact.results["value"])
     assert both.perturbed["value"].equals(fast.results["value"])

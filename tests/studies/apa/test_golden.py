@@ -10,12 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.results import PLAIN
 from beholder.datasets.apa import BRANCHES
 from beholder.studies import STUDIES
-from beholder.studies.study import MeasureOptions
 
 pytestmark = pytest.mark.real
 SUBSETS = {"actors": ["actors"], "politician": ["house", "senate", "mayors"], "athletes": ["athletes"]}
@@ -41,7 +40,7 @@ OFFICE = {"senate": 1, "mayors": 3, "house": 5}
 
 
 def results(golden: Path, data: Path, out: Path, *, compat: bool) -> pl.DataFrame:
-    options = AuditOptions(out=out, store=out, data=data, measure=MeasureOptions(compat=compat, draws=100))
+    options = AuditOptions(out=out, store=out, data=data, compat=compat, draws=100)
     run = measure_scores(STUDIES["apa"], sorted(golden.glob("*.npy")), options, model="golden")
     assert run.record.left_out == []
     return run.results

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder._run import Run
-from beholder.studies.apa.planted import PLANTED, RATIO, comparisons, implied, planted_findings, planted_table
+from beholder.studies.apa.chapter import PLANTED, RATIO, comparisons, implied, planted_findings, planted_table
 
 
 def test_every_planted_value_has_a_key_of_its_own():

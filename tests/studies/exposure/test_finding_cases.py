@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE
-from beholder.studies.exposure.findings import exposure_findings
+from beholder.studies.exposure.chapter import exposure_findings
 
 spec = importlib.util.spec_from_file_location("cases", Path(__file__).with_name("finding_cases.py"))
 assert spec is not None

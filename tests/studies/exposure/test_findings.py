@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beholder._run import Run
-from beholder.studies.exposure.findings import exposure_findings
-from beholder.studies.exposure.tables import exposure_tables
+from beholder.studies.exposure.chapter import exposure_findings, exposure_tables
 
 
 def findings(run: Run) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from scipy.stats import gmean
 from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row, results_table
-from beholder.studies.exposure.findings import exposure_findings
+from beholder.studies.exposure.chapter import exposure_findings
 from beholder.studies.exposure.measures import CRUDE, EVERYONE, MEAN, RATIO, TYPICAL, count_rows, ratio_rows
 from beholder.studies.study import MeasureOptions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from beholder._run import Run
-from beholder.studies.exposure.tables import exposure_tables
+from beholder.studies.exposure.chapter import exposure_tables
 
 
 def test_every_metric_is_in_a_table_of_its_topic(made: Callable[..., Run]):

@@ -7,17 +7,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 from beholder.datasets import open_dataset
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.studies.gras.study import GRAS
-from beholder.studies.study import MeasureOptions
 
 COLUMN = {"gender": "gender", "presentation": "gender", "skin_tone": "skin_tone", "age": "age"}
 
 
 def options(folder: Path) -> AuditOptions:
-    return AuditOptions(out=folder / "run", store=folder / "store", measure=MeasureOptions(permutations=10))
+    return AuditOptions(out=folder / "run", store=folder / "store", permutations=10)
 
 
 def test_the_embedded_faces_are_asked_about_the_planted_traits_and_the_controls():

@@ -10,14 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.datasets import open_dataset
 from beholder.metrics.group_tests import friedman, repeated_measures_anova
 from beholder.scores.imported import import_scores
 from beholder.studies import STUDIES
 from beholder.studies.gras.groups import read_answers
-from beholder.studies.study import MeasureOptions
 
 pytestmark = pytest.mark.real
 FILES = {"gender": "gender", "race": "race", "age": "age", "skin_tone": "Skin_Tone"}
@@ -32,7 +31,7 @@ def folder(shared: Path) -> Path:
 @pytest.fixture(scope="module")
 def results(folder: Path, data: Path, tmp_path_factory) -> pl.DataFrame:
     out = tmp_path_factory.mktemp("gras")
-    options = AuditOptions(out=out, store=out, data=data, measure=MeasureOptions(permutations=10))
+    options = AuditOptions(out=out, store=out, data=data, permutations=10)
     run = measure_scores(STUDIES["gras"], [folder / name for name in SCORES], options, model="golden")
     assert run.record.left_out == ["gras: no score for 0 of 5010 images and 440 of 500 prompts"]
     return run.results

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beholder.glasshouse.faces import faces
 from beholder.glasshouse.planted import ATTRIBUTES, PLANTED_TRAITS, group_means, p_yes
+from beholder.glasshouse.world import faces
 from beholder.studies.gras.planted import planted_gap
 
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from beholder._audit import AuditOptions, audit_models
-from beholder.studies.study import MeasureOptions
+from beholder._audit import audit_models
+from beholder._options import AuditOptions
 
 
 @pytest.fixture
@@ -33,10 +33,7 @@ def test_a_tiny_clip_is_audited_from_pictures_to_page(
     tiny_model: Callable[[str], Path], faces: Path, tmp_path: Path, undrawn: list[Any]
 ):
     options = AuditOptions(
-        out=tmp_path / "out",
-        store=tmp_path / "store",
-        dataset=f"folder:{faces}",
-        measure=MeasureOptions(draws=100, permutations=10),
+        out=tmp_path / "out", store=tmp_path / "store", dataset=f"folder:{faces}", draws=100, permutations=10
     )
     run = audit_models([str(tiny_model("clip"))], ["perception"], options)
     measured = set(run.results["metric"])

@@ -8,7 +8,7 @@ import pytest
 from studies.perception.worlds import matrix, rng
 
 from beholder.datasets.images import grey_values, open_image
-from beholder.glasshouse.design import design
+from beholder.glasshouse.world import design
 from beholder.studies.perception.design import brightness_rows
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import read_judged

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from studies.perception.worlds import OPTIONS, matrix, measured, one, photographs
 
-from beholder._audit import AuditOptions
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.errors import BadScores
 from beholder.studies.perception.chapter import perception_tables
 from beholder.studies.perception.findings import perception_findings
@@ -28,7 +28,7 @@ def run(table: pl.DataFrame, images: pl.DataFrame, folder: Path) -> pl.DataFrame
         (folder / "faces" / name).touch()
     table.write_parquet(folder / "scores.parquet")
     options = AuditOptions(
-        out=folder / "out", store=folder / "store", dataset=f"folder:{folder / 'faces'}", measure=OPTIONS
+        out=folder / "out", store=folder / "store", dataset=f"folder:{folder / 'faces'}", **vars(OPTIONS)
     )
     return measure_scores(PERCEPTION, [folder / "scores.parquet"], options, model="mine").results
 

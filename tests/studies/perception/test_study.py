@@ -10,8 +10,9 @@ import pytest
 from causalface_imitation import imitate
 from studies.perception.worlds import OPTIONS, PROMPTS, designed, matrix, measured, noise, one, photographs, rng
 
-from beholder._audit import AuditOptions, audit_models
+from beholder._audit import audit_models
 from beholder._measure import measure_scores
+from beholder._options import AuditOptions
 from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset
 from beholder.scores.score_matrix import ScoreMatrix
@@ -84,7 +85,7 @@ def test_scores_that_are_all_alike_give_rows_without_warnings():
 @pytest.mark.parametrize("model", ["null", "glasshouse/contrastive"])
 def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(model: str, tmp_path: Path):
     imitate(tmp_path / "causalface", seeds=1)
-    options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, measure=OPTIONS)
+    options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, **vars(OPTIONS))
     run = audit_models([model], ["perception"], options)
     assert set(run.results["dataset"]) == {"causalface"}
     assert {"perception.induced_variation", "perception.brightness"} <= set(run.results["metric"])
@@ -111,7 +112,7 @@ def test_scores_find_the_data_set_that_they_are_about(tmp_path: Path):
     texts = perception_prompts().texts
     cells = dict(zip(texts, rng(1).normal(0.2, 0.02, (len(texts), 12)), strict=True))
     pl.DataFrame({"image_id": names, **cells}).write_parquet(tmp_path / "scores.parquet")
-    options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, measure=OPTIONS)
+    options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, **vars(OPTIONS))
     run = measure_scores(PERCEPTION, [tmp_path / "scores.parquet"], options, model="mine")
     assert set(run.results["dataset"]) == {"utkface-adults"}
 
@@ -133,7 +134,7 @@ def test_only_the_studys_part_of_fairface_is_asked():
 
 def test_compat_asks_of_the_training_part_alone():
     images = photographs(20).with_columns(split=pl.Series(["train", "val"] * 10))
-    (task,) = PERCEPTION.tasks_for(Dataset("own", "", "", images), answers=False, compat=True)
+    (task,) = PERCEPTION.tasks_of(answers=False, compat=True)(Dataset("own", "", "", images))
     assert set(task.dataset.table["split"]) == {"train"}
-    (task,) = PERCEPTION.tasks_for(Dataset("own", "", "", images.with_columns(split=pl.lit("val"))), answers=False)
+    (task,) = PERCEPTION.tasks_of()(Dataset("own", "", "", images.with_columns(split=pl.lit("val"))))
     assert task.dataset.table.height == 20

@@ -9,7 +9,7 @@ import polars as pl
 
 from beholder.chapter.finding import deciding_rows
 from beholder.core.results import PLAIN, results_table
-from beholder.glasshouse.design import design
+from beholder.glasshouse.world import design
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import DIMENSIONS, POSITIVE, Dimension, perception_prompts
 from beholder.studies.perception.scores import Judged

@@ -11,7 +11,7 @@ from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.prompts import identity_prompts
-from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
+from beholder.studies.public_figures.study import public_figure_measures, public_figure_metrics
 from beholder.studies.study import MeasureOptions
 
 PEOPLE = pl.DataFrame(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import polars as pl
 
 from beholder._run import Run
-from beholder.studies.public_figures.published_rank import comparable_results, published_rank
+from beholder.studies.public_figures.published import comparable_results, published_rank
 
 
 def test_a_model_ranks_among_39_published_ones(apa_run: Run) -> None:

@@ -11,7 +11,7 @@ from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.ratios import ratio_rows
+from beholder.studies.public_figures.measures import ratio_rows
 from beholder.studies.study import MeasureOptions
 
 WORDS = ("actor", "actress", "teacher", "chef")

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
-from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.glasshouse.world import prompts as drawn_prompts
-from beholder.prompts.prompt_set import PromptSet, prompt_set
-from beholder.scores.task import Task
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import EIGHT, POOLS
 from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts, identity_prompts
 from beholder.studies.public_figures.identity import IDENTITY
-from beholder.studies.public_figures.levels import ASSOCIATION
-from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
-from beholder.studies.public_figures.planning import ratio_plan
-from beholder.studies.public_figures.scale import scale_rows
+from beholder.studies.public_figures.measures import ASSOCIATION
+from beholder.studies.public_figures.published import scale_rows
+from beholder.studies.public_figures.study import (
+    figure_task,
+    figure_tasks,
+    public_figure_measures,
+    public_figure_metrics,
+    ratio_plan,
+)
 from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Option, Plans, Study, Tells
 
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
@@ -35,27 +39,6 @@ def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS)) -> list[Task]:
         partial(association_prompts, options=options),
         lambda branch, people: identity_prompts(f"apa/{branch}/names", NAME_PROMPT, people),
     )
-
-
-def figure_tasks(
-    dataset: Dataset, association: Callable[[str], PromptSet], identity: Callable[[str, list[str]], PromptSet]
-) -> list[Task]:
-    """For every branch of the data set: association prompts, then the names of its people."""
-    tasks = []
-    for branch in BRANCHES:
-        part = dataset.where(branch=branch)
-        if len(part):
-            people = part.table["name"].to_list()
-            tasks += [
-                figure_task(ASSOCIATION, branch, part, association(branch)),
-                figure_task(IDENTITY, branch, part, identity(branch, people)),
-            ]
-    return tasks
-
-
-def figure_task(kind: str, branch: str, dataset: Dataset, prompts: PromptSet) -> Task:
-    """One task of one branch."""
-    return Task(f"{branch}/{kind}", dataset, prompts, kind=kind, part=branch)
 
 
 def drawn_tasks(dataset: Dataset) -> list[Task]:
@@ -149,8 +132,4 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
 
 
 APA = apa_study()
-
-
-# APA's plan
-
 plan = partial(ratio_plan, "apa", {**POOLS, **DRAWN_POOLS})

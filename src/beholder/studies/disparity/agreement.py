@@ -19,10 +19,10 @@ import polars as pl
 from scipy import stats
 
 from beholder.comparison import Part, comparison_at, judge, part_from_null
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.errors import DataError, MissingData
 from beholder.core.results import PLAIN, Row, results_table
-from beholder.datasets.group_words import GroupWords
+from beholder.datasets.settings import GroupWords
 from beholder.studies.disparity.gaps import Gaps
 from beholder.studies.disparity.prompts import AMBIGUOUS, SAME_CONCEPTS, Words, concept_name
 from beholder.studies.disparity.scores import Cells, Sides

@@ -11,8 +11,7 @@ from beholder.core.errors import MissingData
 from beholder.datasets import DATASETS
 from beholder.datasets.coco import SETTINGS as COCO_SETTINGS
 from beholder.datasets.coco import find, frequent_categories, grouped, read_captions, read_instances
-from beholder.datasets.group_words import GENDER_WORDS
-from beholder.datasets.settings import Settings, Steps
+from beholder.datasets.settings import GENDER_WORDS, Settings, Steps
 from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
 
 CUT = "the protocol's rule cuts captions into words at anything that is no letter; cut at blanks only they give {:,}"

@@ -1,83 +1,382 @@
-"""The chapter on captions: who is named, which words occur, and whether a model knows the people that are named."""
+"""The chapter on captions: who is named, which words occur, and whether a model knows the people that are named.
+
+All captions are one set, so only the table of known names has a column for the model. Nobody is named.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import Chapter, Question, rows_of
-from beholder.chapter.charts import Axis, Figure, Rows, dots, forest
-from beholder.chapter.numbers import listed, percent
-from beholder.studies.exposure.findings import exposure_findings
-from beholder.studies.exposure.tables import exposure_tables, found, typical_ratios
+from beholder.chapter.chapter import (
+    INTERVALS,
+    Cell,
+    Chapter,
+    Question,
+    Table,
+    notes_of,
+    p_cell,
+    percent_cell,
+    ratio_cell,
+    rows_of,
+    tabled,
+)
+from beholder.chapter.charts import Axis, Figure, dots, forest, ratio_axis
+from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
+from beholder.chapter.numbers import (
+    ABSENT,
+    MINUS,
+    Result,
+    has_interval,
+    listed,
+    log_distance,
+    plural,
+    ratio,
+    ratio_decimals,
+    remarks,
+    row_p_value,
+)
+from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND
+from beholder.studies.exposure.measures import ADJUSTED, CHANGE, CRUDE, EVERYONE, MEAN, TYPICAL, UNADJUSTED
+from beholder.studies.public_figures.findings import found, people
+from beholder.studies.public_figures.measures import GROUPS
+
+BELIEF = "belief in the right name, over that in the names of other people with the same labels,"
+
+
+def typical_ratios(results: pl.DataFrame) -> list[Result]:
+    """Women over men in geometric means: each branch, and over all branches at equal branches."""
+    return [row for row in valued(results, "ratio") if row["concept"] == TYPICAL]
+
+
+# Findings
+
+
+def exposure_findings(part: pl.DataFrame) -> list[Finding]:
+    """Of one set of captions, or of one model compared with them."""
+    findings = [*_named(part), *_ratios(part), *_players(part), *_known(part), *_gap(part)]
+    return sorted(findings, key=lambda each: not each.shown)
+
+
+def _named(part: pl.DataFrame) -> Iterator[Finding]:
+    """How many people are named at all: over all branches, or in the only one."""
+    rows = valued(part, "never")
+    rows = [row for row in rows if row["subset"] == EVERYONE] or rows
+    if not rows:
+        return
+    captions, everyone = valued(part, "category")[0]["n"], sum(row["n"] for row in rows)
+    counts = [round(row["n"] * (1 - row["value"])) for row in rows]
+    headline = "No caption names anyone"
+    sentence = f"None of {captions:,} captions names any of {everyone:,} people."
+    if sum(counts):
+        headline = f"Captions name {sum(counts):,} of {everyone:,} people"
+        groups = [f"{count:,} of {row['n']:,} {plural(row['group'])}" for count, row in zip(counts, rows, strict=True)]
+        sentence = f"At least one of {captions:,} captions names {', '.join(groups)}."
+    yield finding(rows[0], "named", headline, sentence, verdict=FACT, effect=9.0, more=rows[1:])
+
+
+def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
+    """Women over men: over all branches at equal branches, and the branches that differ."""
+    row, branches = _pooled(typical_ratios(part))
+    if row is None:
+        return
+    less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
+    verdict, headline = _headline(
+        row,
+        branches,
+        f"{less} are named less often than {more}",
+        "Women and men are named unequally often in some branches",
+        "No difference between how often women and men are named was found",
+        "Too few people to compare how often women and men are named",
+    )
+    sentence = f"Captions name a typical woman {_times(row)} times as often as a typical man"
+    sentence += f"{' of her branch' if branches else ''} (geometric means of 1 + captions; {_bracket(row)})."
+    crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
+    sentence += _still(row)
+    for each in crude:
+        over = f"Over all people at once the ratio is {_times(each)}"
+        sentence += f" {over}, which also follows which branches are named often."
+    sentence += _branch_sentence(branches, "women are named", ("less often", "more often"), 1.0)
+    effect = log_distance(row["value"], 1.0)
+    yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=[*branches, *crude])
+
+
+def _pooled(rows: list[Result]) -> tuple[Result | None, list[Result]]:
+    """The row over all branches and those of the branches; the only row, if there is one branch."""
+    pooled = next((row for row in rows if row["subset"] == EVERYONE), rows[0] if len(rows) == 1 else None)
+    return pooled, [row for row in rows if row is not pooled] if pooled else []
+
+
+def _headline(row: Result, branches: list[Result], overall: str, some: str, none: str, few: str) -> tuple[str, str]:
+    """The verdict of the row over all branches and of the branches together, and its headline."""
+    verdict = verdict_of_rows([row, *branches])
+    if verdict == DIFFERENCE:
+        return verdict, overall if found(row) else some
+    return verdict, none if verdict == NONE_FOUND else few
+
+
+def _times(row: Result) -> str:
+    return ratio(row["value"], ratio_decimals(row))
+
+
+def _bounds(row: Result) -> list[str]:
+    ends = row["low"], row["high"]
+    return [ratio(end, ratio_decimals(row)) if row["unit"] == "ratio" else plain(end) for end in ends]
+
+
+def _bracket(row: Result) -> str:
+    if not has_interval(row):
+        return f"no interval, n = {row['n']:,}"
+    return f"95 % interval {' to '.join(_bounds(row))}, p {row_p_value(row)}, n = {row['n']:,}"
+
+
+def _still(row: Result) -> str:
+    """Where nothing was found: what could still be."""
+    if row["verdict"] != NONE_FOUND or not has_interval(row):
+        return ""
+    low, high = _bounds(row)
+    return f" It could still be as low as {low} or as high as {high}."
+
+
+def _branch_sentence(branches: list[Result], subject: str, ways: tuple[str, str], landmark: float) -> str:
+    """Which branches differ and in which direction: below the landmark, or above."""
+    if not branches:
+        return ""
+    parts = []
+    for way, below in zip(ways, (True, False), strict=True):
+        names = [people(row["subset"]) for row in branches if found(row) and (row["value"] < landmark) == below]
+        parts += [f"{way} among {listed(names)}"] if names else []
+    return f" Branch by branch, {f'{subject} ' + ' and '.join(parts) if parts else 'no difference was found'}."
+
+
+def _players(part: pl.DataFrame) -> Iterator[Finding]:
+    """Actress and actor: the one occupation whose words name a gender."""
+    rows = {row["concept"]: row for row in valued(part, "category") if row["group"]}
+    if len(rows) == 2 and any(row["value"] for row in rows.values()):
+        actress, actor = rows["actress"], rows["actor"]
+        counts = f"{actress['value']:,.0f} contain “actress” and {actor['value']:,.0f} “actor”"
+        sentence = f"Of {actor['n']:,} captions, {counts}."
+        yield finding(actress, "words", "Actresses and actors", sentence, verdict=FACT, more=[actor])
+
+
+def _known(part: pl.DataFrame) -> Iterator[Finding]:
+    row, branches = _pooled(valued(part, "identity_correlation"))
+    if row is None:
+        return
+    verdict, headline = _headline(
+        row,
+        branches,
+        f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often",
+        "In some branches captions and known names go together",
+        "No link between captions and known names was found",
+        "Too few people to link captions and known names",
+    )
+    sentence = (
+        f"Within {'branch and ' if branches else ''}gender, the rank correlation of captions with {BELIEF} is "
+        f"{plain(row['value'])} ({_bracket(row)}).{_still(row)}"
+    )
+    sentence += _branch_sentence(branches, "the correlation is", ("negative", "positive"), 0.0)
+    yield finding(row, "known", headline, sentence, verdict=verdict, effect=abs(row["value"]), more=branches)
+
+
+def _gap(part: pl.DataFrame) -> Iterator[Finding]:
+    rows = valued(part, "identity_gap")
+    (before, branches), (after, _) = (
+        _pooled([row for row in rows if row["concept"] == concept]) for concept in (UNADJUSTED, ADJUSTED)
+    )
+    if before is None:
+        return
+    one, other = ("women", "men") if before["value"] > 1 else ("men", "women")
+    verdict, headline = _headline(
+        before,
+        branches,
+        f"The right name stands out more for {one} than for {other}",
+        "In some branches the right name does not stand out alike for women and men",
+        "No difference in how well women and men are known by name was found",
+        "Too few people to compare how well women and men are known by name",
+    )
+    sentence = (
+        f"{BELIEF.capitalize()} is {_times(before)} times as large for women as for men"
+        f"{' of their branch' if branches else ''} (geometric means; {_bracket(before)})"
+    )
+    sentence += f", and {_times(after)} times at equal exposure ({_bracket(after)})." if after else "."
+    sentence += _still(before) + _branch_sentence(branches, "for women it is", ("smaller", "larger"), 1.0)
+    more, effect = [*branches, *([after] if after else [])], log_distance(before["value"], 1.0)
+    yield finding(before, "gap", headline, sentence, verdict=verdict, effect=effect, more=more)
+
+
+# Tables
+
+
+def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Who is named, women over men, words, and what a model knows; each as far as it was measured."""
+    of_model = pl.col("metric").str.starts_with("exposure.identity")
+    captions, known = part.filter(~of_model), part.filter(of_model)
+    mean, ratios, words = (rows_of(captions, metric) for metric in ("captions", "ratio", "category"))
+    if mean:
+        yield _people_table(captions, mean)
+    if ratios:
+        yield _ratio_table(captions, ratios, {(row["subset"], row["group"]): row["n"] for row in mean})
+    if words:
+        yield tabled(
+            captions,
+            words,
+            [("Level", "subset"), ("Word", "concept")],
+            [
+                ("Captions", lambda row: Cell(f"{row['value']:,.0f}", strong=True)),
+                ("per million", lambda row: f"{1e6 * row['value'] / row['n']:,.0f}"),
+            ],
+            title="Words",
+            caption=f"Captions that contain a word, among {words[0]['n']:,}. A count has no interval.",
+            notes=[f"{row['concept']}: {remarks(row)}" for row in words if remarks(row)],
+            topic="words",
+            long=True,
+        )
+    if known.height:
+        yield _identity_table(known)
+
+
+def _people_table(part: pl.DataFrame, mean: list[Result]) -> Table:
+    median, never = (
+        {(row["subset"], row["group"]): row for row in rows_of(part, metric)} for metric in ("captions_median", "never")
+    )
+    return tabled(
+        part,
+        mean,
+        [("Branch", "subset"), ("Labelled", lambda row: plural(row["group"]))],
+        [
+            ("n", "n"),
+            ("Mean", lambda row: number_cell(row, strong=True)),
+            ("Median", lambda row: number_cell(median.get((row["subset"], row["group"])))),
+            ("Never named", lambda row: percent_cell(never.get((row["subset"], row["group"])))),
+        ],
+        title="Captions per person",
+        caption=f"How many captions name a person, and the share of people that no caption names. {INTERVALS}",
+        notes=notes_of(mean),
+        topic="named",
+    )
+
+
+def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str, str], int]) -> Table:
+    cells = {(row["subset"], row["concept"]): row for row in rows}
+    kinds = [(name, name, TYPICAL, MEAN) for name in dict.fromkeys(row["subset"] for row in rows)]
+    if (EVERYONE, CRUDE[TYPICAL]) in cells:
+        kinds.append((f"{EVERYONE}, crude", EVERYONE, CRUDE[TYPICAL], CRUDE[MEAN]))
+    lines = [
+        {"name": name, "subset": subset, "typical": cells.get((subset, typical), {}), "mean": cells.get((subset, mean))}
+        for name, subset, typical, mean in kinds
+    ]
+    return tabled(
+        part,
+        lines,
+        [("Branch", "name")],
+        [
+            ("n women / men", lambda line: " / ".join(str(people[line["subset"], group]) for group in GROUPS)),
+            ("Typical", lambda line: _ratio(line["typical"])),
+            ("Of the means", lambda line: _ratio(line["mean"])),
+            ("p", lambda line: p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
+        ],
+        title="Women over men",
+        caption="Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: "
+        "geometric means of 1 + captions. All branches: women against men of their own branch; crude: against all men, "
+        f"so that it also follows which branches are named often. p: of the typical ratio. {INTERVALS} Intervals and p "
+        "hold for all subsets together.",
+        notes=notes_of(rows),
+        topic="named",
+    )
+
+
+def _identity_table(part: pl.DataFrame) -> Table:
+    rows, gaps = rows_of(part, "identity_correlation"), rows_of(part, "identity_gap")
+    gap_of = {(row["model"], row["subset"], row["concept"]): row for row in gaps}
+
+    def gap(concept: str) -> Callable[[Result], Cell]:
+        return lambda row: _ratio(gap_of.get((row["model"], row["subset"], concept)))
+
+    return tabled(
+        part,
+        rows,
+        [("Branch", "subset")],
+        [
+            ("n", "n"),
+            ("Correlation", lambda row: number_cell(row, strong=True)),
+            ("Women over men", gap(UNADJUSTED)),
+            ("At equal exposure", gap(ADJUSTED)),
+            ("Change", gap(CHANGE)),
+        ],
+        title="Named and known by name",
+        caption="How many times as likely the right name is as the names of other people with the same labels: "
+        "Spearman's correlation with captions, within branch and gender; and women over men, as measured and at equal "
+        f"log(1 + captions). {INTERVALS} It holds for all subsets together.",
+        notes=notes_of([*rows, *gaps]),
+        topic="known",
+    )
+
+
+def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
+    """A plain number with its interval."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    interval = "" if row["low"] is None else f"{plain(row['low'])} to {plain(row['high'])}"
+    return Cell(plain(row["value"]), interval, strong)
+
+
+def _ratio(row: Result | None) -> Cell:
+    return ratio_cell(row) if row and row["value"] is not None else Cell(ABSENT)
+
+
+def plain(value: float) -> str:
+    """A number with at least two digits that tell it from 0, and a true minus sign.
+
+    >>> plain(1234.5), plain(-0.1234), plain(0.00123), plain(0)
+    ('1,234', '−0.12', '0.0012', '0')
+    """
+    size = abs(value)
+    if size >= 100 or size < 1e-9:
+        text = f"{value:,.0f}"
+    else:
+        text = f"{value:.3g}" if size >= 1 else f"{value:.{max(2, 1 - math.floor(math.log10(size)))}f}"
+    return text.replace("-", MINUS) if float(text.replace(",", "")) else text.removeprefix("-")
+
+
+# Charts
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """One chart for each question that was measured."""
-    ratios = [row for row in typical_ratios(results) if row["value"]]
-    never = [row for row in rows_of(results, "never") if row["value"] is not None]
-    known = [row for row in rows_of(results, "identity_correlation") if row["value"] is not None]
-    if ratios:
-        yield _ratio_figure(ratios)
-    if never:
-        yield _never_figure(never)
-    if known:
-        yield _correlation_figure(known)
-
-
-def _ratio_figure(rows: Rows) -> Figure:
-    bounds = [bound for row in rows for key in ("value", "low", "high") if (bound := row[key])]
-    domain = [min(0.5, 0.95 * min(bounds)), max(2.0, 1.05 * max(bounds))]
-    scale = {"type": "log", "domain": domain, "nice": False}
-    x = Axis("women ÷ men (logarithmic)", scale=scale, labels={"format": "~g"})
-    away = sum(map(found, rows))
-    return Figure(
-        "captions-women-over-men",
-        f"Captions per person, women over men: a difference was found in {away or 'none'} of {len(rows)} ratios",
-        "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all branches "
-        "women are compared with men of their own branch. The line at 1 means alike; to the left of it women are named "
-        "less.",
-        forest(rows, x, landmark=1.0),
-        "named",
-    )
-
-
-def _never_figure(rows: Rows) -> Figure:
-    """Branches down, women and men as coloured shapes."""
-    most = max(rows, key=lambda row: float(row["value"]))
-    return Figure(
-        "never-named",
-        f"Never named: up to {percent(most['value'])} ({most['subset']})",
-        "Share of people whom no caption names, with 95 % intervals.",
-        dots([{**row, "concept": row["subset"]} for row in rows], title="share of people"),
-        "named",
-    )
-
-
-def _correlation_figure(rows: Rows) -> Figure:
-    x = Axis("Spearman's correlation", scale={"domain": [-1, 1]})
-    away = sum(map(found, rows))
-    return Figure(
-        "named-and-known",
-        f"Captions and known names: a link was found in {away or 'none'} of {len(rows)} correlations",
-        "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the line: "
-        "the model knows people better whom more captions name.",
-        forest(rows, x, landmark=0.0),
-        "known",
-        wide=True,
-    )
-
-
-# The chapter on captions
-
-TOPICS = {"named": "Who is named", "words": "Which words occur", "known": "Named and known"}
-QUESTIONS = {
-    "named": Question("Are women named as often as men?", "named"),
-    "words": Question("How often do captions say “actress” and “actor”?", "words"),
-    "known": Question("Does a model know the people best that captions name most?", "known"),
-    "gap": Question("Does a model know women and men equally well by name?", "known"),
-}
+    if ratios := [row for row in typical_ratios(results) if row["value"]]:
+        yield Figure(
+            "captions-women-over-men",
+            "Captions per person, women over men",
+            "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all "
+            "branches women are compared with men of their own branch. The line at 1 means alike; to the left of it "
+            "women are named less.",
+            forest(ratios, ratio_axis(ratios), landmark=1.0),
+            "named",
+            answers=("named", "exposure.ratio"),
+        )
+    if never := valued(results, "never"):
+        yield Figure(
+            "never-named",
+            "People whom no caption names",
+            "Share of people whom no caption names, with 95 % intervals.",
+            dots([{**row, "concept": row["subset"]} for row in never], title="share of people"),
+            "named",
+            answers=("named", "exposure.never"),
+        )
+    if known := valued(results, "identity_correlation"):
+        yield Figure(
+            "named-and-known",
+            "Captions and known names",
+            "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the "
+            "line: the model knows people better whom more captions name.",
+            forest(known, Axis("Spearman's correlation", scale={"domain": [-1, 1]}), landmark=0.0),
+            "known",
+            wide=True,
+            answers=("known",),
+        )
 
 
 def page_title(names: list[str]) -> str:
@@ -87,8 +386,13 @@ def page_title(names: list[str]) -> str:
 
 
 CHAPTER = Chapter(
-    topics=TOPICS,
-    questions=QUESTIONS,
+    topics={"named": "Who is named", "words": "Which words occur", "known": "Named and known"},
+    questions={
+        "named": Question("Are women named as often as men?", "named"),
+        "words": Question("How often do captions say “actress” and “actor”?", "words"),
+        "known": Question("Does a model know the people best that captions name most?", "known"),
+        "gap": Question("Does a model know women and men equally well by name?", "known"),
+    },
     findings=exposure_findings,
     tables=exposure_tables,
     figures=exposure_figures,

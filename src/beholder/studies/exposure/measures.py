@@ -36,7 +36,7 @@ from beholder.metrics.intervals import Interval, Resampler, mean_estimate, perce
 from beholder.studies.apa.prompts import PLAYER
 from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.mentions import WORD_TERMS
-from beholder.studies.public_figures.levels import GROUPS
+from beholder.studies.public_figures.measures import GROUPS
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import MeasureOptions, read_metrics
 

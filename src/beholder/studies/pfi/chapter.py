@@ -14,8 +14,8 @@ from beholder.comparison import DIFFERENCE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.charts import NAME as HERO
 from beholder.studies.public_figures.charts import public_figure_charts
-from beholder.studies.public_figures.levels import GROUPS
-from beholder.studies.public_figures.phrases import correct_occupation, found_ratios
+from beholder.studies.public_figures.findings import claimed_ratios, found
+from beholder.studies.public_figures.measures import GROUPS, correct_occupation
 
 NAMES = {"apa": "APA", "pfi": "P-FI"}
 
@@ -23,8 +23,8 @@ NAMES = {"apa": "APA", "pfi": "P-FI"}
 def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
     """Pools in which both studies found a difference, each the opposite of the other's."""
     elsewhere = others.filter(pl.col("study") == "apa")
-    theirs = {row["subset"]: row for row in found_ratios(elsewhere)}
-    for row in found_ratios(part):
+    theirs = {row["subset"]: row for row in filter(found, claimed_ratios(elsewhere))}
+    for row in filter(found, claimed_ratios(part)):
         other = theirs.get(row["subset"])
         if other is not None and (row["value"] - 1) * (other["value"] - 1) < 0:
             yield _both_hold(row, other, part, elsewhere)

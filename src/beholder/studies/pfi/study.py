@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
-from beholder.scores.task import Task
-from beholder.studies.apa.printed import POOLS
+from beholder.scores.score_matrix import Task
+from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
-from beholder.studies.apa.study import APA, figure_tasks
-from beholder.studies.public_figures.measures import public_figure_measures, public_figure_metrics
-from beholder.studies.public_figures.planning import ratio_plan
-from beholder.studies.public_figures.scale import scale_rows
+from beholder.studies.apa.study import APA
+from beholder.studies.printed import Printed, Source
+from beholder.studies.public_figures.published import scale_rows
+from beholder.studies.public_figures.study import (
+    figure_tasks,
+    public_figure_measures,
+    public_figure_metrics,
+    ratio_plan,
+)
 from beholder.studies.study import Asks, Measures, Plans, Study, Tells
 
 NAME_PROMPT = "This is a picture of {}"
@@ -99,12 +105,28 @@ PFI = Study(
     plans=Plans(
         plan="beholder.studies.pfi.study:plan",
         trials="beholder.studies.public_figures.trials:PFI_TRIALS",
-        printed="beholder.studies.pfi.printed:PRINTED",
+        printed="beholder.studies.pfi.study:PRINTED",
     ),
     default="data",
 )
 
 
-# P-FI's plan
-
 plan = partial(ratio_plan, "pfi", POOLS)
+PAPER = "P-FI, the public-figure benchmark"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "pfi_gender_bias",
+            f"{PAPER}, Table 1",
+            "mean probability of each occupation for women and men in politics, and their ratio, 5 models",
+        ),
+        Source(
+            "pfi_retention",
+            f"{PAPER}, Table 2",
+            "identity scores given an image (Text) and given a name (Image), 9 models",
+            (NAMED_OTHERWISE,),
+        ),
+    ),
+    partial=other_people,
+)

@@ -1,36 +1,66 @@
-"""Findings about public figures: few, the largest effects first. Verdicts are those of the comparison."""
+"""Findings about public figures: few, the largest effects first. About models, never about individuals.
+
+Verdicts are those of the comparison; the words for branches, pools and occupations stand here too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     MINUS,
     Result,
     chance,
     count,
     decimals_for,
+    drawn,
     has_interval,
     listed,
     log_distance,
+    number,
     options,
     percent,
     picture,
+    plural,
+    points,
+    points_decimals,
+    points_range,
+    ratio,
+    ratio_decimals,
+    ratio_range,
     row_p_value,
     signed,
     span,
     times,
     uncertainty,
 )
+from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
-from beholder.studies.public_figures.gender_findings import ratio_findings, wrong_occupation_findings
-from beholder.studies.public_figures.levels import LEVELS
-from beholder.studies.public_figures.phrases import found, people, reference, someone, specialties, times_landmark
+from beholder.core.results import WITHIN
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word, words_for
 
 KINDS = ("bias", "occupations", "association", "identity", "scale")
+PLAYERS_PLURAL = {"woman": "actresses", "man": "actors"}
+PERSON = {
+    "actors": "an actor or actress",
+    "athletes": "an athlete",
+    "house": "a member of the House",
+    "senate": "a senator",
+    "mayors": "a mayor",
+    **{branch: f"a {occupation}" for branch, occupation in BRANCH_OCCUPATIONS.items()},
+}
+PEOPLE = {"house": "House members", "senate": "senators", "known": "known residents"}
+FIELDS = {"politicians": "in politics", "athletes": "in sports"}
+OFFICES = dict.fromkeys(("house", "senate", "mayors"), "offices")
+SPECIALTIES = {"actors": "award descriptions", "athletes": "sports", **OFFICES}
+RATIOS = ("bias_ratio", "either_word_ratio")
+SLIGHT = 1.05  # a ratio whose whole interval lies between 1/1.05 and 1.05 is called nearly the same
+LABELS_TELL = 1.15  # from here on exchanged names get so much more than 1/n that it is said
 
 
 def public_figure_findings(part: pl.DataFrame) -> list[Finding]:
@@ -40,27 +70,314 @@ def public_figure_findings(part: pl.DataFrame) -> list[Finding]:
     return sorted(findings, key=lambda each: (not each.shown, KINDS.index(each.kind), -each.effect))
 
 
+# What the sentences, tables and charts ask of the results
+
+
+def people(branch: str) -> str:
+    """The people of a branch: `senators`."""
+    return PEOPLE.get(branch, branch)
+
+
+def found(row: Result) -> bool:
+    """Whether the comparison found a difference."""
+    return row.get("verdict") == DIFFERENCE
+
+
+def within_branches(row: Result) -> bool:
+    """Whether a number was taken within branches, or within one, beside the published one."""
+    return str(row.get("variant") or "").startswith(WITHIN)
+
+
+def claimed_ratios(part: pl.DataFrame) -> list[Result]:
+    """The ratio of each pool of which something is claimed, within branches where there are several.
+
+    Where the right word depends on the gender, it is that of either word.
+    """
+    decided = {row["subset"]: row for metric in RATIOS for row in deciding_rows(part, metric).to_dicts()}
+    return [decided[pool] for pool in dict.fromkeys(metric_rows(part, "bias_ratio")["subset"])]
+
+
+def reference(row: Result) -> float | None:
+    """What a model would get that knows no more than the labels: the row's landmark, else chance."""
+    landmark = row.get("landmark")
+    return landmark if landmark is not None else chance(row)
+
+
+def told_apart(*rows: Result) -> list[str]:
+    """Probabilities with as many decimals as it takes to tell them apart."""
+    values = [row["value"] for row in rows]
+    texts = [[percent(value, places) for value in values] for places in (None, 1, 2)]
+    return next((each for each in texts if len(set(each)) > 1), texts[0])
+
+
+def _times_landmark(value: float, landmark: float | None) -> float:
+    """How many times the landmark; a share of 0 is 1 time a landmark of 0."""
+    return value / landmark if landmark else math.inf if value else 1.0
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _p(row: Result) -> str:
+    return f"p = {row_p_value(row)}".replace("= ≤", "≤").replace("= <", "<")
+
+
+# Women and men: the ratio b
+
+Sides = dict[str, Result]  # a probability for women and for men; empty where it was not measured for both
+Shares = Mapping[tuple[str, str, str], Result]
+Published = Mapping[tuple[str, str], Result]  # ratios as published, by metric and pool
+Beside = tuple[str, list[Result]]  # a sentence beside the claim, with its rows; empty where there is nothing to say
+
+
+def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
+    """Every pool in which women and men differ, and every branch of a pool in which they do not; then the rest."""
+    claims, branches, shares = claimed_ratios(part), valued(part, "branch_ratio"), _shares(part)
+    different = {row["subset"] for row in claims if found(row)}
+    apart = [row for row in branches if found(row) and row["concept"] not in different]
+    published = {(row["metric"], row["subset"]): row for metric in RATIOS for row in valued(part, metric)}
+    for row in (*filter(found, claims), *apart):
+        sides = _right_sides(row, shares)
+        beside = [
+            _published_beside(row, published),
+            _branches(row, [*branches, *claims]),
+            _other_options(row, valued(part, "ratio_without")),
+        ]
+        yield _difference(row, sides, published, beside)
+    named = different | {row["concept"] for row in apart}
+    if alike := [row for row in claims if row["subset"] not in named]:
+        yield _no_difference(alike, [_right_sides(row, shares) for row in alike], published)
+
+
+def _shares(part: pl.DataFrame) -> Shares:
+    """The probabilities of occupations by pool, occupation and group; with one for both words of a pair."""
+    metrics = ("occupation_probability", "either_word_probability")
+    rows = [row for metric in metrics for row in valued(part, metric)]
+    return {(row["subset"], row["concept"], row["group"]): row for row in rows}
+
+
+def _sides(subset: str, words: list[str], shares: Shares) -> Sides:
+    """The probabilities of these words for women and for men; of either word where both were measured."""
+    keys = [(subset, word, group) for word, group in zip(words, GROUPS, strict=True)]
+    rows = {key[2]: shares.get((subset, either_word(key[1]), key[2])) or shares.get(key) for key in keys}
+    sides = {group: row for group, row in rows.items() if row is not None}
+    return sides if len(sides) == len(GROUPS) else {}
+
+
+def _right_sides(row: Result, shares: Shares) -> Sides:
+    return _sides(row["subset"], [correct_occupation(row["subset"], group) for group in GROUPS], shares)
+
+
+def slight(row: Result) -> bool:
+    """Whether the whole interval lies so near 1 that the difference, though found, has no weight."""
+    return has_interval(row) and 1 / SLIGHT <= row["low"] <= row["high"] <= SLIGHT
+
+
+def _difference(row: Result, sides: Sides, published: Published, beside: list[Beside]) -> Finding:
+    headline, reach = _less_headline(row, sides), "The interval holds for all ratios at once and excludes 1."
+    if slight(row):
+        who = "Drawn women and men" if drawn(row["dataset"]) else "Women and men"
+        headline = f"{who} {_where(row)} get nearly the same probability of the right occupation"
+        reach = "The interval holds for all ratios at once, excludes 1 and lies within 5 % of it."
+    texts = (_ratio_sentence(row, sides, published), reach, *(text for text, _ in beside))
+    more = [*sides.values(), *(each for _, rows in beside for each in rows)]
+    effect = log_distance(row["value"], 1.0)
+    return finding(row, "bias", headline, " ".join(filter(None, texts)), verdict=DIFFERENCE, effect=effect, more=more)
+
+
+def _published_beside(row: Result, published: Published) -> Beside:
+    """The published measure, where the claim is about either word."""
+    prefix, _, metric = row["metric"].partition(".")
+    b = published.get((f"{prefix}.bias_ratio", row["subset"])) if metric == "either_word_ratio" else None
+    if b is None:
+        return "", []
+    women, men = (correct_occupation(row["subset"], group) for group in GROUPS)
+    return f"The published measure, “{women}” for women over “{men}” for men, is {_ratio_and_range(b)}.", [b]
+
+
+def _branches(row: Result, ratios: list[Result]) -> Beside:
+    """b of every branch of the pool; of a branch, those of the other branches and of the pool."""
+    pool = _pool(row)
+    rows = [each for each in ratios if _pool(each) == pool and each["subset"] != row["subset"]]
+    names = {pool: "all together"}
+    listing = ", ".join(f"{names.get(each['subset'], people(each['subset']))} {ratio(each['value'])}" for each in rows)
+    return (f"{'By branch' if pool == row['subset'] else 'Beside them'}: {listing}." if rows else ""), rows
+
+
+def _other_options(row: Result, without: list[Result]) -> Beside:
+    """The option without which b lies on the other side of 1, if there is one: the one that moves it farthest."""
+    rows = [each for each in without if each["subset"] == row["subset"] and each["value"] > 0]
+    other_side = [each for each in rows if (each["value"] - 1) * (row["value"] - 1) < 0]
+    if not other_side or slight(row) or row["metric"].endswith("either_word_ratio"):
+        return "", []
+    far = max(other_side, key=lambda each: log_distance(each["value"], 1.0))
+    text = f"It depends on what else is offered: without “{far['concept']}” the ratio is {_ratio_and_range(far)}."
+    return text, [far]
+
+
+def _ratio_and_range(row: Result) -> str:
+    interval = f" ({ratio_range(row)})" if has_interval(row) else ""
+    return f"{ratio(row['value'], ratio_decimals(row))}{interval}"
+
+
+def _pool(row: Result) -> str:
+    """The pool of a ratio: a branch's row names it."""
+    return str(row["concept"] or row["subset"])
+
+
+def _where(row: Result, *, branch: bool | None = None) -> str:
+    """`in politics`, or of a branch `among senators`; the ratio of a branch names its pool."""
+    if row["concept"] is not None if branch is None else branch:
+        return f"among {people(row['subset'])}"
+    return FIELDS.get(row["subset"], f"among the {row['subset']}")
+
+
+def _less_headline(row: Result, sides: Sides) -> str:
+    """Who gets a lower mean probability of what they are than whom, and how much."""
+    less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
+    shares = ""
+    if sides and (sides[less]["value"] < sides[more]["value"]):
+        texts = told_apart(sides[less], sides[more])
+        shares = f": {' against '.join(texts)}" if len(set(texts)) > 1 else ""
+    who, than = f"{_group(row, less)} {_where(row)}", _group(row, more)
+    if _own_words(row):
+        who, than = PLAYERS_PLURAL[less], f"{PLAYERS_PLURAL[more]} of “{correct_occupation(_pool(row), more)}”"
+    return f"{_capital(who)} get a lower mean probability of {_right_words(row, less)} than {than}{shares}"
+
+
+def _own_words(row: Result) -> bool:
+    """Whether women are asked about one word and men about another: the published measure of actors."""
+    return row["subset"] == "actors" and not row["metric"].endswith("either_word_ratio")
+
+
+def _right_words(row: Result, group: str) -> str:
+    word = correct_occupation(_pool(row), group)
+    return " or ".join(f"“{each}”" for each in ((word,) if _own_words(row) else words_for(word)))
+
+
+def _group(row: Result, group: str) -> str:
+    return f"drawn {plural(group)}" if drawn(row["dataset"]) else plural(group)
+
+
+def _ratio_sentence(row: Result, sides: Sides, published: Published) -> str:
+    """Both probabilities and their ratio; within branches, where that is what decides."""
+    plain = published.get((row["metric"], row["subset"])) if within_branches(row) else None
+    shown = plain or row
+    value = ratio(shown["value"], ratio_decimals(shown))
+    who, that = [f"{_group(row, 'woman')} {_where(row)}", _group(row, "man")], ""
+    if _own_words(row):
+        who, that = list(PLAYERS_PLURAL.values()), f"that of {_right_words(row, 'man')} "
+    compared, sizes = f"for {who[0]} is {value} times {that or 'that '}for {who[1]}", f"n = {row['n']}"
+    if sides:
+        first, second = told_apart(*(sides[group] for group in GROUPS))
+        compared = f"is {first} for {who[0]}, and {that}{second} for {who[1]}: a ratio of {value}"
+        sizes = f"{sides['woman']['n']} women, {sides['man']['n']} men"
+    within = f"; within branches {ratio(row['value'], ratio_decimals(row))}" if plain else ""
+    interval = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
+    remark = f" {_capital(row['note'])}." if row["note"] else ""
+    return f"The mean probability of {_right_words(row, 'woman')} {compared}{within} ({interval}; {sizes}).{remark}"
+
+
+def _no_difference(rows: list[Result], sides: list[Sides], published: Published) -> Finding:
+    """Several pools in one finding, so that what is not found does not fill the page."""
+    verdict, pools = verdict_of_rows(rows), listed([row["subset"] for row in rows])
+    headline = f"No gender difference was found for {pools}"
+    if verdict == TOO_LITTLE:
+        headline = f"Too few people to compare women and men: {pools}"
+    told = [_ratio_sentence(rows[0], sides[0], published)]
+    if len(rows) > 1:
+        either = [" (either word)" if row["metric"].endswith("either_word_ratio") else "" for row in rows]
+        each = [f"{row['subset']}{word} {_ratio_and_range(row)}" for row, word in zip(rows, either, strict=True)]
+        told = [f"Women over men: {', '.join(each)}."]
+    if known := [row for row in rows if has_interval(row)]:
+        low, high = min(row["low"] for row in known), max(row["high"] for row in known)
+        told.append(f"Ratios as low as {ratio(low)} or as high as {ratio(high)} are still possible.")
+    beside = [_published_beside(row, published) for row in rows]
+    sentence = " ".join(filter(None, [*told, *(text for text, _ in beside)]))
+    more = [*rows[1:], *(side for each in sides for side in each.values()), *(row for _, b in beside for row in b)]
+    return finding(rows[0], "bias", headline, sentence, verdict=verdict, more=more)
+
+
+# Wrong occupations
+
+
+def wrong_occupation_findings(part: pl.DataFrame) -> Iterator[Finding]:
+    """The widest difference that was found, and how many others were, over pools and branches."""
+    table = part.filter(pl.col("metric").str.ends_with(".occupation_gap"), pl.col("value").is_not_null())
+    rows = sorted(table.to_dicts(), key=lambda row: (within_branches(row), -abs(row["value"])))
+    if rows:
+        there = [row for row in rows if found(row)]
+        yield _given_more(there, len(rows), _shares(part)) if there else _given_alike(rows)
+
+
+def _given_more(rows: list[Result], tests: int, all_shares: Shares) -> Finding:
+    first, *rest = rows
+    more, less = (first["group"], first["against"]) if first["value"] > 0 else (first["against"], first["group"])
+    sides, shares = _sides(first["subset"], [first["concept"]] * 2, all_shares), ""
+    if sides and sides[more]["value"] > sides[less]["value"]:
+        shares = f": {' against '.join(told_apart(sides[more], sides[less]))}"
+    who = f"{_group(first, more)} {_where(first, branch=within_branches(first))}"
+    given = f"get a higher mean probability of “{first['concept']}”, a wrong answer, than {_group(first, less)}"
+    sentence = f"Women minus men: {_gap_text(first)}."
+    if rest:
+        others = {row["concept"]: row for row in reversed(rest) if row["concept"] != first["concept"]}
+        briefs = [_brief_gap(row) for row in reversed(others.values())]
+        also = f": also {listed(briefs[:3])}" if briefs else ""
+        also += f" and {len(briefs) - 3} more occupations" if len(briefs) > 3 else ""
+        sentence += f" {len(rows)} of {tests} differences in wrong occupations were found{also}."
+    headline, evidence = f"{_capital(who)} {given}{shares}", [*sides.values(), *rest]
+    return finding(first, "occupations", headline, sentence, verdict=DIFFERENCE, effect=1.0, more=evidence)
+
+
+def _gap_text(row: Result) -> str:
+    value = f"{signed(row['value'], points_decimals(row))} points"
+    if not has_interval(row):
+        return f"{value} (n = {row['n']}, no interval)"
+    return f"{value} (95 % interval {points_range(row)} and {_p(row)}, for all occupations at once; n = {row['n']})"
+
+
+def _brief_gap(row: Result) -> str:
+    more, size = row["group"] if row["value"] > 0 else row["against"], abs(row["value"])
+    where = _where(row, branch=within_branches(row))
+    return f"“{row['concept']}” {where} ({plural(more)} by {points(size, points_decimals(row))} points more)"
+
+
+def _given_alike(rows: list[Result]) -> Finding:
+    widest, verdict = rows[0], verdict_of_rows(rows)
+    headline = "No wrong occupation was found to get more belief for women or for men"
+    if verdict == TOO_LITTLE:
+        headline = "Too few people to compare wrong occupations of women and men"
+    which = f"The widest of {len(rows)} differences, " if len(rows) > 1 else ""
+    where = _where(widest, branch=within_branches(widest))
+    reach = [max(abs(row["low"]), abs(row["high"])) for row in rows if has_interval(row)]
+    possible = f" Differences of up to {points(max(reach))} points are still possible." if reach else ""
+    sentence = f"{which}“{widest['concept']}” {where}, women minus men: {_gap_text(widest)}.{possible}"
+    return finding(widest, "occupations", headline, sentence, verdict=verdict, more=rows[1:])
+
+
+# What people are
+
+SAME_ANSWER = "Where everyone has the same right answer, nothing tells recognition from a liking for the word."
+
+
 def association_findings(part: pl.DataFrame) -> Iterator[Finding]:
+    """How much belief the right answers get, and the weakest specialty."""
     rows = valued(part, "association")
     if not rows:
         return
     decided = deciding_rows(part, "association").to_dicts()
     yield _levels(rows, [row for row in decided if row["verdict"] is not None])
     specialty = [row for row in decided if row["concept"] == LEVELS[-1] and reference(row)]
-    weakest = min(specialty, key=lambda row: times_landmark(row["value"], reference(row)), default=None)
+    weakest = min(specialty, key=lambda row: _times_landmark(row["value"], reference(row)), default=None)
     if weakest and weakest["value"] < 0.5:  # a weakness only where most belief goes to other options
-        top1 = {(row["subset"], row["concept"]): row for row in valued(part, "association_top1")}
-        yield _weakest(weakest, top1.get((weakest["subset"], weakest["concept"])))
-
-
-SAME_ANSWER = "Where everyone has the same right answer, nothing tells recognition from a liking for the word."
+        yield _weakest(weakest, valued(part, "association_top1"))
 
 
 def _levels(rows: list[Result], tested: list[Result]) -> Finding:
     """How far belief falls from the easy level to the hard one, and where it is more than for others' answers."""
     ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
     shares = listed([f"{span(values)} for {level}" for level, values in ranges.items() if values])
-    branches = len({row["subset"] for row in rows})
     headline, told = f"Belief on the right answer is {shares}", []
     above = sorted(filter(found, tested), key=lambda row: -row["value"])
     verdict = verdict_of_rows(tested) if tested else FACT
@@ -71,8 +388,12 @@ def _levels(rows: list[Result], tested: list[Result]) -> Finding:
             headline = f"The right answer gets more belief than the answers of other people: {cases}"
         told.append(f"Mean belief on the right answer is {shares}.")
     if max(map(len, ranges.values())) > 1:
-        told.append(f"Ranges are over {count(branches)} branches.")
-    told += [f"{_case(row)[:1].upper()}{_case(row)[1:]}: {_excess(row)}." for row in tested]
+        told.append(f"Ranges are over {count(len({row['subset'] for row in rows}))} branches.")
+    for row in tested:
+        places = decimals_for(row)
+        others = f"{percent(row['landmark'], places)} on the answers of other people of the same gender"
+        right = f"{percent(row['value'], places)} against {others} ({uncertainty(row, decimals=places)})"
+        told.append(f"{_capital(_case(row))}: {right}.")
     if len(tested) < len(rows):
         told.append(SAME_ANSWER)
     first = (*above, *tested, *rows)[0]
@@ -84,31 +405,25 @@ def _case(row: Result) -> str:
     return f"{row['concept']} of {people(row['subset'])}"
 
 
-def _excess(row: Result) -> str:
-    """Belief on the right answers against that on others' answers."""
-    places = decimals_for(row)
-    others = f"{percent(row['landmark'], places)} on the answers of other people of the same gender"
-    return f"{percent(row['value'], places)} against {others} ({uncertainty(row, decimals=places)})"
-
-
-def _weakest(row: Result, first: Result | None) -> Finding:
+def _weakest(row: Result, top1: list[Result]) -> Finding:
     """The specialty that is nearest to what others' answers get, or to chance, or farthest below it."""
     branch, places = row["subset"], decimals_for(row)
-    comes_first = f" The right one comes first for {percent(first['value'])} of the images." if first else ""
+    first = [each for each in top1 if (each["subset"], each["concept"]) == (branch, row["concept"])]
+    comes_first = "".join(f" The right one comes first for {percent(each['value'])} of the images." for each in first)
     compared = f"; guessing gives {percent(chance(row), places)}"
     if row["verdict"] is not None:
         compared = f"; the answers of other people of the same gender get {percent(row['landmark'], places)}"
     sentence = (
-        f"Given a {picture(row)} of {someone(branch)} and {count(options(row) or 0)} "
-        f"{specialties(branch)} to choose from, the model puts {percent(row['value'], places)} of its belief on "
-        f"the right one ({uncertainty(row, decimals=places)}{compared}).{comes_first}"
+        f"Given a {picture(row)} of {PERSON.get(branch, f'someone of “{branch}”')} and {count(options(row) or 0)} "
+        f"{SPECIALTIES.get(branch, 'specialties')} to choose from, the model puts {percent(row['value'], places)} of "
+        f"its belief on the right one ({uncertainty(row, decimals=places)}{compared}).{comes_first}"
     )
     headline = f"Weakest specialty: {people(branch)}, {percent(row['value'], places)} on the right one"
-    effect, more = log_distance(row["value"], reference(row) or 1.0), [first] if first else []
-    return finding(row, "association", headline, sentence, verdict=FACT, effect=effect, more=more)
+    effect = log_distance(row["value"], reference(row) or 1.0)
+    return finding(row, "association", headline, sentence, verdict=FACT, effect=effect, more=first)
 
 
-# Findings about names
+# Names
 
 EXCHANGED = "Names are exchanged among people with the same labels: gender, and party, sport or award if known."
 TRAITS = "Traits that are not labelled, such as age or hair, may suffice to tell people apart."
@@ -116,6 +431,7 @@ WAYS = ("identity_given_image", "identity_given_name")
 
 
 def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
+    """Whether the model tells people apart by name, in both directions."""
     rows = [row for way in WAYS for row in deciding_rows(part, way).to_dicts() if chance(row)]
     compared = [row for row in rows if row["verdict"] is not None]
     if any(map(found, compared)):
@@ -133,11 +449,11 @@ def _ways(rows: list[Result]) -> list[list[Result]]:
 def _knows_names(rows: list[Result]) -> Finding:
     known = sorted(filter(found, rows), key=lambda row: -row["value"])
     branches, everyone = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
-    where = " in every branch" if len(everyone) > 1 else f": {people(everyone[0])}"
-    if len(branches) < len(everyone):
-        where = f": {listed([people(branch) for branch in branches])}"
+    where = f": {listed([people(branch) for branch in branches])}"
+    if len(branches) == len(everyone) > 1:
+        where = " in every branch"
     sentence = " ".join([*map(_way, _ways(rows)), EXCHANGED, TRAITS])
-    effect = log_distance(times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
+    effect = log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     more = [row for row in rows if row is not known[0]]
     headline = f"The model tells people apart by name{where}"
     return finding(known[0], "identity", headline, sentence, verdict=DIFFERENCE, effect=effect, more=more)
@@ -164,25 +480,22 @@ def _directions(row: Result) -> tuple[str, str]:
 
 
 def _name_share(row: Result) -> str:
-    places, who = decimals_for(row), people(row["subset"])
+    places = decimals_for(row)
     # Given a name, 1/chance is not the number of pictures: a person may have several.
     sought = f"{options(row) or 1} names" if row["metric"].endswith("given_image") else f"the {picture(row)}s"
-    return (
-        f"{percent(row['value'], places)} among {sought} of {who} "
-        f"({uncertainty(row, decimals=places)}; exchanged names {percent(row['landmark'])})"
-    )
+    share = f"{percent(row['value'], places)} among {sought} of {people(row['subset'])}"
+    return f"{share} ({uncertainty(row, decimals=places)}; exchanged names {percent(row['landmark'])})"
 
 
 def _no_names(rows: list[Result]) -> Finding:
-    ways, verdict = _ways(rows), verdict_of_rows(rows)
-    parts = []
+    ways, verdict, parts = _ways(rows), verdict_of_rows(rows), []
     for way in ways:
         given, right = _directions(way[0])
-        much = _times_range([times_landmark(row["value"], row["landmark"]) for row in way])
+        much = _times_range([_times_landmark(row["value"], row["landmark"]) for row in way])
         parts.append(f"{given}, {right} gets {much} what exchanged names get")
-    reach = [times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
+    reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
     possible = f" Up to {times(max(reach))} times is still possible." if reach else ""
-    labels = max(times_landmark(row["landmark"], chance(row)) for row in rows)
+    labels = max(_times_landmark(row["landmark"], chance(row)) for row in rows)
     more = f" Exchanged names themselves get up to {labels:.1f} times 1/n." if labels >= LABELS_TELL else ""
     sentence = f"{'. '.join(parts)} ({_among(ways[0])}).{possible}{more} {EXCHANGED}"
     headline = "The model is not found to tell people apart by name"
@@ -201,13 +514,9 @@ def _times_range(ratios: list[float]) -> str:
     return f"{low} times" if low == high else f"{low} to {high} times"
 
 
-LABELS_TELL = 1.15
-"""From here on exchanged names get so much more than 1/n that it is said."""
-
-
 def _nothing_to_compare(rows: list[Result]) -> Finding:
     (first, *_), (given, right) = _ways(rows), _directions(rows[0])
-    much = _times_range([times_landmark(row["value"], chance(row)) for row in first])
+    much = _times_range([_times_landmark(row["value"], chance(row)) for row in first])
     sentence = (
         f"{given}, {right} gets {much} 1/n ({_among(first)}). That may be no more than telling women "
         "from men. There are no exchanged names to compare with, so nothing is claimed."
@@ -216,43 +525,43 @@ def _nothing_to_compare(rows: list[Result]) -> Finding:
     return finding(rows[0], "identity", headline, sentence, verdict=NOT_MEASURED, more=rows[1:])
 
 
-# Findings across models
+# Across models
 
 WHAT = {
     "identity_given_image": "belief on the right name, given an image",
     "identity_given_name": "belief on the right image, given a name",
 }
-BY = {"scale_parameters": "parameters", "scale_pairs": "training pairs (at equal parameters)"}
+AXES = {"scale_parameters": "parameters", "scale_pairs": "training pairs"}
 NO_SAMPLE = "Models are no random sample, and those of one series are alike, so this need not be an effect of size."
 
 
 def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """Every slope that was found, in one finding."""
-    rows = [row for metric in BY for row in valued(part, metric)]
+    rows = [row for metric in AXES for row in valued(part, metric)]
     if not rows:
         return
     there = sorted((row for row in rows if found(row)), key=lambda row: row["p_value"])
-    models = max(row["n"] for row in rows)
+    first = min(there or rows, key=lambda row: 1.0 if row["p_value"] is None else row["p_value"])
+    headline = f"Over up to {max(row['n'] for row in rows)} models, "
     if there:
-        first = there[0]
-        headline = f"Over up to {models} models, more {axis(first)} go with {_change(first)}"
-        sentence = f"For ten times the {_slopes(there)}. {_rest(len(rows) - len(there))}{NO_SAMPLE}"
-        more = [row for row in rows if row is not first]
-        yield finding(first, "scale", headline, sentence, verdict=DIFFERENCE, effect=1.0, more=more)
+        left = len(rows) - len(there)
+        rest = f" {number(left, 'other slope was', 'other slopes were')} not found." if left else ""
+        headline += f"more {axis(first)} go with {_change(first)}"
+        sentence = f"For ten times the {_slopes(there)}.{rest} {NO_SAMPLE}"
     else:
-        least = min(rows, key=lambda row: 1.0 if row["p_value"] is None else row["p_value"])
-        headline = f"Over up to {models} models, no effect of size or training data was found"
+        headline += "no effect of size or training data was found"
         sentence = (
-            f"{len(rows)} slopes were tested. The clearest, for ten times the {_slopes([least])}. "
-            f"The intervals, which hold for all of them at once, tell what is still possible. {NO_SAMPLE}"
+            f"{number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
+            f"{_slopes([first])}. The intervals, which hold for all of them at once, tell what is still possible. "
+            f"{NO_SAMPLE}"
         )
-        more = [row for row in rows if row is not least]
-        yield finding(least, "scale", headline, sentence, verdict=verdict_of_rows(rows), more=more)
+    more, effect = [row for row in rows if row is not first], 1.0 if there else 0.0
+    yield finding(first, "scale", headline, sentence, verdict=verdict_of_rows(rows), effect=effect, more=more)
 
 
 def axis(row: Result) -> str:
     """What grows along the axis."""
-    return "parameters" if row["metric"].endswith("scale_parameters") else "training pairs"
+    return AXES[row["metric"].partition(".")[2]]
 
 
 def what(row: Result) -> str:
@@ -269,13 +578,14 @@ def _change(row: Result) -> str:
 
 
 def _slopes(rows: list[Result]) -> str:
-    return listed([f"{BY[row['metric'].partition('.')[2]]}: {slope(row)} in {what(row)}" for row in rows[:4]])
+    equal = {"training pairs": " (at equal parameters)"}
+    return listed([f"{axis(row)}{equal.get(axis(row), '')}: {slope(row)} in {what(row)}" for row in rows[:4]])
 
 
 def slope(row: Result) -> str:
     """The slope with its interval, p and number of models."""
     interval = f"95 % interval {size(row, row['low'])} to {size(row, row['high'])}; " if has_interval(row) else ""
-    tested = f"p = {row_p_value(row)}; ".replace("= <", "<").replace("= ≤", "≤") if row["p_value"] is not None else ""
+    tested = f"{_p(row)}; " if row["p_value"] is not None else ""
     unit = "" if row["concept"] == "bias_ratio" else " points"
     return f"{size(row, row['value'])}{unit} ({interval}{tested}{row['n']} models)"
 
@@ -286,9 +596,3 @@ def size(row: Result, value: float) -> str:
         return signed(value)
     text = f"{value:+.2f}".replace("-", MINUS)
     return text.lstrip("+" + MINUS) if float(f"{value:.2f}") == 0 else text
-
-
-def _rest(number: int) -> str:
-    return (
-        f"{number} other slopes were not found. " if number > 1 else "One other slope was not found. " if number else ""
-    )

@@ -19,7 +19,7 @@ from beholder.metrics.association import chance, correct_rank, correct_share, fi
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.levels import Tested, tested_rows
+from beholder.studies.public_figures.measures import Tested, tested_rows
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 

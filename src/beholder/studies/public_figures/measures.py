@@ -1,113 +1,195 @@
-"""What APA and P-FI measure on pictures of named people: association, gender ratio, identity.
+"""What APA and P-FI measure on pictures of named people: association at three levels, the gender ratio b, wrong words.
 
-One set of measures serves both studies, on photographs and in the embedded world. A task's `kind` says what is asked,
-its `part` is the branch.
+b is the right occupation's probability for women over that for men. It belongs to the options that are offered
+together, so it is also given with each wrong option left out, and for either word where the right one depends on the
+gender. A task's `kind` says what is asked, its `part` is the branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import polars as pl
 
 from beholder.comparison import (
     FEWEST,
+    Comparison,
     Exchanged,
     Groups,
+    Part,
+    People,
     Strata,
     compare_groups,
     comparison_at,
     exchanged,
     judge,
+    levels_of,
     people_of,
+    ratio_bounds,
+    strata_of,
 )
+from beholder.comparison.family import Judged
+from beholder.comparison.means import OPEN
 from beholder.core.results import WITHIN, Row
-from beholder.metrics.association import chance, correct_rank, correct_share, first
-from beholder.metrics.intervals import Resampler
-from beholder.studies.public_figures.identity import identity_rows
-from beholder.studies.public_figures.levels import (
-    GROUPS,
-    LEVELS,
-    Array,
-    Level,
-    Pool,
-    Pools,
-    Tested,
-    read_level,
-    scored_branches,
-    scored_pools,
-    tested_rows,
-)
-from beholder.studies.public_figures.phrases import either_word
-from beholder.studies.public_figures.ratios import ratio_rows
-from beholder.studies.rows import PROBABILITY, join, mean_row, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
+from beholder.glasshouse.world import BRANCH_OCCUPATIONS
+from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
+from beholder.metrics.group_tests import ratio_equivalence, verdict
+from beholder.metrics.intervals import Resampler, mean_estimate, ratio_estimate
+from beholder.prompts.prompt_set import correct_cells
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.rows import PROBABILITY, join, mean_row
+from beholder.studies.study import Matrices, MeasureOptions
+
+Array = npt.NDArray[np.float64]
+LEVELS = ("category", "occupation", "specialty")
+GROUPS = ("woman", "man")
+ASSOCIATION, RATIO = "association", "ratio"  # the kind of the tasks that ask what people are, and the unit of b
+Pools = Mapping[str, tuple[str, ...]]  # the branches of each pool
+
+# The right words
+
+OCCUPATIONS = {"politicians": "politician", "athletes": "athlete", **BRANCH_OCCUPATIONS}  # the right answer by pool
+PLAYERS = {"woman": "actress", "man": "actor"}  # that of actors depends on the gender in the source's table
+WORD_PAIRS = (("actor", "actress"),)  # who is called by the other word is not called something else
 
 
-def occupation_gap_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Women minus men for every wrong occupation of every pool, and of every branch where a pool has several."""
-    rng, places = options.rng(), [place for pool in scored_pools(pools, matrices, options) for place in _places(pool)]
-    parts = [
-        compare_groups(shares, groups, pool.people, rng, strata=strata, shuffles=options.shuffles, bounds=(0.0, 1.0))
-        for pool, _, shares, groups, strata, _ in places
-    ]
-    for (pool, concepts, shares, groups, strata, branch), judged in zip(places, judge(parts), strict=True):
-        women, men = groups.sizes(pool.people)
-        plain = shares[groups.mask(0)].mean(axis=0) - shares[groups.mask(1)].mean(axis=0)
-        few = f"fewer than {FEWEST} people in a group" if min(women, men) < FEWEST else None
-        note = join((few, strata.note if strata else None))
-        for column, concept in enumerate(concepts):
-            row = Row(f"{prefix}.occupation_gap", None, women + men, PROBABILITY, concept=concept, note=note)
-            row = row._replace(subset=branch or pool.name, variant=f"{WITHIN}branch" if branch else None)
-            compared = comparison_at(judged, (0, column), *GROUPS)
-            value = float(plain[column]) if np.isnan(compared.value) else compared.value
-            yield compared.on(row, least=-1.0, most=1.0)._replace(value=value)
+def correct_occupation(pool: str, group: str) -> str:
+    """The right answer at the occupation level; for actors it depends on the gender word.
+
+    >>> correct_occupation("actors", "woman"), correct_occupation("athletes", "woman")
+    ('actress', 'athlete')
+    """
+    return PLAYERS.get(group, "actor") if pool == "actors" else OCCUPATIONS.get(pool, pool)
 
 
-Place = tuple[Pool, list[str], Array, Groups, Strata | None, str | None]
-"""Wrong occupations and their shares, of a pool within its branches or of one branch."""
+def words_for(occupation: str) -> tuple[str, ...]:
+    """All words of an occupation: two where the word depends on the gender."""
+    return next((pair for pair in WORD_PAIRS if occupation in pair), (occupation,))
 
 
-def _places(pool: Pool) -> Iterator[Place]:
-    concepts, shares = wrong_occupations(pool.level)
-    if pool.both and concepts:
-        yield pool, concepts, shares, pool.groups, pool.strata, None
-        for branch, groups in pool.branches():
-            if min(groups.sizes(pool.people)) > 0:
-                yield pool, concepts, shares, groups, None, branch
+def either_word(occupation: str) -> str:
+    """An occupation by all its words.
+
+    >>> either_word("actress"), either_word("teacher")
+    ('actor or actress', 'teacher')
+    """
+    return " or ".join(words_for(occupation))
 
 
-def wrong_occupations(level: Level) -> tuple[list[str], Array]:
-    """The occupations that are wrong for everyone, and each image's share of belief on them."""
-    words = [either_word(concept) for concept in level.concepts]
-    right = {word for column, word in enumerate(words) if level.correct[:, column].any()}
-    wrong = [word for word in dict.fromkeys(words) if word not in right]
-    shares = [level.shares[:, [each == word for each in words]].sum(axis=1) for word in wrong]
-    return wrong, np.stack(shares, axis=1) if shares else np.empty((level.images.height, 0))
+# Levels and pools
 
 
-# What APA and P-FI measure on pictures of named people
+class Level(NamedTuple):
+    """One level of one or several branches: images, shares of belief, and which cells are right."""
+
+    images: pl.DataFrame
+    concepts: list[str]
+    shares: Array
+    correct: npt.NDArray[np.bool_]
+    left_out: str | None
+
+    def share_of(self, words: Sequence[str]) -> Array:
+        """The share of belief on these words together."""
+        return np.asarray(self.shares[:, [self.concepts.index(word) for word in words]].sum(axis=1))
+
+    @property
+    def right(self) -> list[str]:
+        """The concepts that are right for someone."""
+        return [concept for column, concept in enumerate(self.concepts) if self.correct[:, column].any()]
 
 
-def public_figure_measures(prefix: str, pools: Pools) -> tuple[Measure, ...]:
-    """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
-    return (
-        partial(association_rows, prefix),
-        partial(ratio_rows, prefix, pools),
-        partial(occupation_gap_rows, prefix, pools),
-        partial(identity_rows, prefix),
-        partial(_refusals, prefix),
+def scored_branches(matrices: Matrices) -> dict[str, ScoreMatrix]:
+    """The scores of what people are, by branch."""
+    return {matrix.part: matrix for matrix in matrices.values() if matrix.kind == ASSOCIATION}
+
+
+def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
+    """One level of several branches: the images for which all its prompts were scored."""
+    parts = [matrix.level(name).complete_rows() for matrix in matrices if matrix.level(name).prompts.height]
+    parts = [part for part in parts if part.images.height]
+    if not parts:
+        return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
+    total = sum(matrix.images.height for matrix in matrices)
+    images = pl.concat([part.images.with_columns(branch=pl.lit(part.part)) for part in parts], how="diagonal")
+    return Level(
+        images,
+        parts[0].prompts["concept"].to_list(),
+        np.concatenate([softmax(part.logits) for part in parts]),
+        np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
+        f"{total - images.height} of {total} images lack a score" if images.height < total else None,
     )
 
 
-def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
-    """What each metric means."""
-    return (*read_metrics(Path(__file__).with_name("metrics.csv"), f"{prefix}."), refusal_metric(prefix))
+class Pool(NamedTuple):
+    """The occupations of a pool of branches, and the women and men who are compared within the branches."""
+
+    name: str
+    level: Level
+    people: People
+    groups: Groups
+    strata: Strata
+
+    def branches(self) -> Iterator[tuple[str, Groups]]:
+        """The women and men of every branch that has both; none where there is one branch only."""
+        branch = self.level.images["branch"].to_numpy().astype(str)
+        names = list(dict.fromkeys(branch.tolist()))
+        for name in names if len(names) > 1 else ():
+            groups = self.groups._replace(codes=np.where(branch == name, self.groups.codes, -1))
+            if has_both(groups):
+                yield name, groups
+
+    def few(self, groups: Groups) -> str | None:
+        """A note where too few people are compared."""
+        return f"fewer than {FEWEST} people in a group" if min(groups.sizes(self.people)) < FEWEST else None
 
 
-# Association at three levels
+def women_and_men(images: pl.DataFrame) -> Groups:
+    """Women first: a ratio is women over men, a difference women less men."""
+    place = {group: code for code, group in enumerate(GROUPS)}
+    return Groups("gender", list(GROUPS), np.array([place.get(each, -1) for each in images["gender"]], dtype=np.intp))
+
+
+def has_both(groups: Groups) -> bool:
+    """Whether there are women and men."""
+    return bool(groups.mask(0).any() and groups.mask(1).any())
+
+
+def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Pool]:
+    """Every pool whose occupations were scored."""
+    scored = scored_branches(matrices)
+    for name, branches in pools.items():
+        level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
+        if level.concepts:
+            people, groups = people_of(level.images, options.person), women_and_men(level.images)
+            yield Pool(name, level, people, groups, strata_of(level.images, groups, ("branch",), people))
+
+
+# Right answers against exchanged ones
+
+
+class Tested(NamedTuple):
+    """A mean belief in right answers, and what exchanged answers give; None where there is no contrast: no claim."""
+
+    row: Row
+    made: Exchanged | None = None
+    within: Sequence[str] = ()  # the labels of the people among whom answers are exchanged
+
+
+def tested_rows(family: Sequence[Tested]) -> Iterator[Row]:
+    """The published rows with landmark and verdict; after each, the one with value, bounds and p that decided."""
+    judged = iter(judge([each.made.part for each in family if each.made is not None]))
+    for row, made, within in family:
+        if made is None:
+            yield row
+            continue
+        excess = comparison_at(next(judged), 0)
+        row = row._replace(landmark=made.expected, verdict=excess.verdict)
+        yield row
+        whole = excess._replace(value=made.value, low=made.expected + excess.low, high=made.expected + excess.high)
+        yield whole.on(row, least=0.0, most=1.0)._replace(variant=f"{WITHIN}{', '.join(within)}")
 
 
 def association_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -121,10 +203,12 @@ def association_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -
             people = people_of(level.images, options.person)
             shares, ranks = correct_share(level.shares, level.correct), correct_rank(level.shares, level.correct)
             resampler = Resampler(people.codes, options.rng(), options.draws)
+            count = int(np.isnan(shares).sum())
+            none = f"{count} images have no correct prompt at the {name} level and are left out" if count else None
             for metric, values in (("association", shares), ("association_top1", first(ranks))):
                 row = mean_row(f"{prefix}.{metric}", values, resampler, half=options.compat)
-                note = join((row.note, _unanswered(shares, name), level.left_out))
-                row = row._replace(subset=matrix.part, concept=name, chance=chance(level.correct).share, note=note)
+                row = row._replace(subset=matrix.part, concept=name, chance=chance(level.correct).share)
+                row = row._replace(note=join((row.note, none, level.left_out)))
                 made = _exchanged_answers(level, rng, options) if metric == "association" else None
                 family.append(Tested(row, made, ("gender",)))
     yield from tested_rows(family)
@@ -146,11 +230,162 @@ def _exchanged_answers(level: Level, rng: np.random.Generator, options: MeasureO
     return exchanged(beliefs, answer.ravel()[first_of], blocks, rng, options.shuffles)
 
 
-def _unanswered(shares: Array, level: str) -> str | None:
-    count = int(np.isnan(shares).sum())
-    return f"{count} images have no correct prompt at the {level} level and are left out" if count else None
+# Wrong occupations
 
 
-def _refusals(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """About whom the model refuses to answer, branch by branch."""
-    yield from refusal_rows(prefix, {name: (matrix, "gender") for name, matrix in matrices.items()}, options)
+def occupation_gap_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Women minus men for every wrong occupation of every pool, and of every branch where a pool has several."""
+    rng, places, parts = options.rng(), [], []
+    for pool in scored_pools(pools, matrices, options):
+        concepts, shares = wrong_occupations(pool.level)
+        if has_both(pool.groups) and concepts:
+            whole = (None, pool.groups, pool.strata)
+            for branch, groups, strata in (whole, *((name, groups, None) for name, groups in pool.branches())):
+                parts.append(_women_less_men(pool, shares, groups, strata, rng, options))
+                places.append((pool, concepts, shares, groups, strata, branch))
+    for (pool, concepts, shares, groups, strata, branch), judged in zip(places, judge(parts), strict=True):
+        plain = shares[groups.mask(0)].mean(axis=0) - shares[groups.mask(1)].mean(axis=0)
+        note = join((pool.few(groups), strata.note if strata else None))
+        for column, concept in enumerate(concepts):
+            n = sum(groups.sizes(pool.people))
+            row = Row(f"{prefix}.occupation_gap", None, n, PROBABILITY, concept=concept, note=note)
+            row = row._replace(subset=branch or pool.name, variant=f"{WITHIN}branch" if branch else None)
+            compared = comparison_at(judged, (0, column), *GROUPS)
+            value = float(plain[column]) if np.isnan(compared.value) else compared.value
+            yield compared.on(row, least=-1.0, most=1.0)._replace(value=value)
+
+
+def _women_less_men(
+    pool: Pool, shares: Array, groups: Groups, strata: Strata | None, rng: np.random.Generator, options: MeasureOptions
+) -> Part:
+    return compare_groups(shares, groups, pool.people, rng, strata=strata, shuffles=options.shuffles, bounds=(0.0, 1.0))
+
+
+def wrong_occupations(level: Level) -> tuple[list[str], Array]:
+    """The occupations that are wrong for everyone, and each image's share of belief on them."""
+    words = [either_word(concept) for concept in level.concepts]
+    right = set(map(either_word, level.right))
+    wrong = [word for word in dict.fromkeys(words) if word not in right]
+    shares = [level.shares[:, [each == word for each in words]].sum(axis=1) for word in wrong]
+    return wrong, np.stack(shares, axis=1) if shares else np.empty((level.images.height, 0))
+
+
+# The ratio b
+
+
+def ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """Mean probability of every occupation over women and over men, and the ratio for the correct one.
+
+    Ratios of pools, of branches and of either word are one family; nothing is claimed of the others.
+    """
+    rng, claims, described = options.rng(), list[Ratio](), list[Ratio]()
+    for pool in scored_pools(pools, matrices, options):
+        yield from _occupation_rows(prefix, pool, options)
+        if has_both(pool.groups):
+            claimed, others = _pool_ratios(prefix, pool, rng, options)
+            claims += claimed
+            described += others
+    plain = {}
+    for ratio, judged in zip(described, judge([each.part for each in described]), strict=True):
+        compared = ratio.compared(judged)
+        row = ratio.row._replace(low=compared.low, high=compared.high)
+        plain[row.metric, row.subset] = row
+        if row.concept is not None:
+            yield row
+    for ratio, judged in zip(claims, judge([each.part for each in claims]), strict=True):
+        compared = ratio.compared(judged)
+        yield from compared.rows(plain.get((ratio.row.metric, ratio.row.subset), ratio.row), ratio.strata)
+        if options.delta is not None and ratio.row.metric.endswith(".bias_ratio") and np.isfinite(compared.low):
+            yield _equivalence(f"{prefix}.equivalence", ratio, compared.p_value, options)
+
+
+def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterator[Row]:
+    level, rng = pool.level, options.rng()  # one for both: with equal seeds draws of women and men would be linked
+    for place, group in enumerate(GROUPS):
+        mask = pool.groups.mask(place)
+        if not mask.any():
+            continue
+        resampler = Resampler(pool.people.codes[mask], rng, options.draws)
+        for column, concept in enumerate(level.concepts):
+            metric, shares = f"{prefix}.occupation_probability", level.shares[mask, column]
+            row = mean_row(metric, shares, resampler, half=options.compat)
+            yield row._replace(subset=pool.name, group=group, concept=concept, note=join((row.note, level.left_out)))
+        for pair in WORD_PAIRS:
+            if set(pair) <= set(level.concepts):
+                row = mean_row(f"{prefix}.either_word_probability", level.share_of(pair)[mask], resampler)
+                yield row._replace(subset=pool.name, group=group, concept=either_word(pair[0]))
+
+
+class Ratio(NamedTuple):
+    """Women over men in one pool or branch: the published row, and what judges it."""
+
+    row: Row
+    pool: Pool
+    groups: Groups
+    strata: Strata | None
+    shares: Array
+    part: Part
+
+    def compared(self, judged: Judged) -> Comparison:
+        """The ratio with bounds from the test of "women less b times men is 0"."""
+        comparison = comparison_at(judged, (0, 0))
+        if not np.isfinite(judged.margin[0, 0]):
+            return comparison._replace(value=np.nan, low=np.nan, high=np.nan)
+        levels = levels_of(self.shares, self.groups, self.pool.people, self.strata, (0.0, 1.0))
+        low, high = ratio_bounds(levels, judged, self.part)
+        value = _over(float(levels.first[0]), float(levels.second[0]))
+        return comparison._replace(value=value, low=float(low[0]), high=float(high[0]))
+
+
+def _over(women: float, men: float) -> float:
+    """The ratio; without end where men have nothing, and unknown where nobody has anything."""
+    return float(women / men) if men else OPEN if women else np.nan
+
+
+def _pool_ratios(
+    prefix: str, pool: Pool, rng: np.random.Generator, options: MeasureOptions
+) -> tuple[list[Ratio], list[Ratio]]:
+    """What is claimed: b within branches, for either word, and of every branch.
+
+    What is only described: b as if there were no branches, and without each wrong option.
+    """
+
+    def ratio(name: str, shares: Array, groups: Groups = pool.groups, strata: Strata | None = None) -> Ratio:
+        half = options.compat and name in ("bias_ratio", "either_word_ratio")
+        sides = [side[~np.isnan(side)] for side in (shares[groups.mask(group)] for group in (0, 1))]
+        women, men = (half_precision_mean(side) if half else side.mean() if side.size else np.nan for side in sides)
+        count = int((groups.codes >= 0).sum())
+        row = Row(f"{prefix}.{name}", _over(women, men), count, RATIO, subset=pool.name, note=pool.few(groups))
+        part = _women_less_men(pool, shares, groups, strata, rng, options)
+        return Ratio(row, pool, groups, strata, shares, part)
+
+    level, strata = pool.level, pool.strata
+    right, pair = correct_share(level.shares, level.correct), words_for((level.right or [""])[0])
+    claims = [ratio("bias_ratio", right, strata=strata)]
+    if len(pair) > 1 and set(pair) == set(level.right):
+        claims.append(ratio("either_word_ratio", level.share_of(pair), strata=strata))
+    for branch, groups in pool.branches():
+        each = ratio("branch_ratio", right, groups)
+        claims.append(each._replace(row=each.row._replace(subset=branch, concept=pool.name)))
+    described = [ratio("bias_ratio", right)] if strata.variant else []
+    for column, option in enumerate(level.concepts):
+        if option not in level.right and len(level.concepts) > 2:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                each = ratio("ratio_without", np.asarray(right / (1 - level.shares[:, column])))
+            described.append(each._replace(row=each.row._replace(concept=option)))
+    return claims, described
+
+
+def _equivalence(metric: str, ratio: Ratio, p_difference: float, options: MeasureOptions) -> Row:
+    """Whether b is shown to lie within a factor of 1 + δ: from draws of people, women and men apart."""
+    delta, rng, people = options.delta or 0.0, options.rng(), ratio.pool.people
+    names = ratio.pool.level.images[people.column] if people.column else np.zeros(len(people.codes))
+    who = np.array([f"{name}\0{code}" for name, code in zip(names, people.codes, strict=True)])
+    masks = [ratio.groups.mask(group) for group in (0, 1)]
+    sides = [mean_estimate(ratio.shares[mask], Resampler(who[mask], rng, options.draws)) for mask in masks]
+    test = ratio_equivalence(ratio_estimate(*sides), delta)
+    p_value = float(test.p_value)
+    answer = verdict(p_difference, p_value)
+    note = f"{answer}; δ = {delta:g}: b between {1 / (1 + delta):.3g} and {1 + delta:.3g}"
+    row = Row(metric, float(test.bound), ratio.row.n, RATIO, subset=ratio.row.subset)
+    return row._replace(p_value=p_value, equivalence=answer, delta=delta, note=note)

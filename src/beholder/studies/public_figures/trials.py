@@ -12,8 +12,8 @@ from beholder.core.results import Row
 from beholder.prompts.prompt_set import correct_for, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.public_figures.identity import IDENTITY
-from beholder.studies.public_figures.levels import ASSOCIATION
-from beholder.studies.public_figures.measures import public_figure_measures
+from beholder.studies.public_figures.measures import ASSOCIATION
+from beholder.studies.public_figures.study import public_figure_measures
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trials, World
 

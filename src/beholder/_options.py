@@ -1,0 +1,153 @@
+"""Everything that can be chosen for a run, declared once.
+
+What loading, filling and measuring need is declared where it is used (`LoadOptions`, `FillOptions`, `MeasureOptions`,
+`DataChoice`); `AuditOptions` has all of it, and the command line, `beholder.audit()` and `audit.toml` take its fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from beholder.core.errors import UnknownName
+from beholder.core.files import Place, store_folder
+from beholder.core.options import MODEL, OUTPUT, STATISTICS, declared_options, option, values_of
+from beholder.models.spec import LoadOptions
+from beholder.scores.fill import FillOptions
+from beholder.scores.ray_pool import RayOptions, ray_options
+from beholder.studies import STUDIES
+from beholder.studies.inquiry import DataChoice
+from beholder.studies.study import MeasureOptions
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class AuditOptions(FillOptions, LoadOptions, DataChoice):
+    """Everything about a run but its models and studies.
+
+    >>> AuditOptions(dataset="folder:staff", limit=20, draws=500, out=Path("run")).measure.draws
+    500
+    """
+
+    out: Path | None = option(
+        None,
+        "Run folder for results and report. Default: a new folder in runs/, or that of the same run if it was stopped.",
+        kind=Path,
+        flags=("--out", "-o"),
+        panel=OUTPUT,
+        parse=lambda given: Path(given) if given else None,
+    )
+    store: Place = option(
+        store_folder,
+        "Folder or URI (s3://bucket/scores) in which scores are stored and reused. Default: ~/.cache/beholder.",
+        several=False,
+        metavar="PATH",
+        envvar="BEHOLDER_STORE",
+        panel=OUTPUT,
+        parse=store_folder,
+    )
+    engine: str = option(
+        "local",
+        "local, ray (the cluster of RAY_ADDRESS or of this machine; else one is started) or ray://HOST:PORT.",
+        panel=MODEL,
+    )
+    workers: int | None = option(
+        None,
+        "Ray workers, each with its own copy of the model. Default: one per GPU, or one per 4 cores if there are no "
+        "GPUs.",
+        kind=int,
+        min=1,
+        panel=MODEL,
+    )
+    gpus_per_worker: float | None = option(
+        None,
+        "GPUs of each Ray worker: 0.5 lets two share one. Default: 1 if the cluster has GPUs.",
+        kind=float,
+        min=0,
+        panel=MODEL,
+    )
+    one_by_one: bool = option(
+        False, "Ask a generative model each question separately. Slower, with the same answers.", panel=MODEL
+    )
+    allow_upload: bool | Callable[[str], bool] = option(
+        False,
+        "Do not ask before pictures are sent to the server of a served model (openai:MODEL@URL).",
+        flags=("--yes",),
+        panel=MODEL,
+    )
+    """Whether pictures may be sent to a server; a function gets what would be sent, and where.
+    A server on this machine needs no permission."""
+    perturb: int = option(
+        0,
+        "Measure again after this many small changes of every picture (JPEG quality, a pixel of crop, resizing), and "
+        "show how far each finding moves.",
+        min=0,
+        max=8,
+        panel=STATISTICS,
+        recorded=True,
+    )
+    study_options: Mapping[str, object] = field(default_factory=dict)
+    """The studies' own options, which tell this run from others."""
+    command: Sequence[str] = ()
+    """What the user typed, for the record."""
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """Options as a user gives them: paths as texts, lists of NAME=VALUE, and the studies' own options by name.
+
+        >>> options = AuditOptions.of(out="run", settings=["split=train2017"], prompts="mine.csv", by="gender")
+        >>> options.out, options.settings, options.study_options["by"]
+        (PosixPath('run'), {'split': 'train2017'}, ['gender'])
+        """
+        taken = {each.name: given.pop(each.name) for each in fields(cls) if each.name in given}
+        for name, each in declared_options(cls).items():
+            if each.parse is not None:
+                taken[name] = each.parse(taken.get(name))
+        return cls(**taken, study_options=_of_studies(given))
+
+    @property
+    def load(self) -> LoadOptions:
+        """How models are loaded."""
+        return self._part(LoadOptions, shared_prefix=self.shared_prefix and not self.one_by_one)
+
+    @property
+    def fill(self) -> FillOptions:
+        """How missing scores are computed."""
+        return self._part(FillOptions)
+
+    @property
+    def measure(self) -> MeasureOptions:
+        """How scores are measured."""
+        return self._part(MeasureOptions)
+
+    @property
+    def ray(self) -> RayOptions | None:
+        """By which workers of Ray the models are asked; None: in this process."""
+        return ray_options(self.engine, self.workers, self.gpus_per_worker)
+
+    def _part(self, part: type[Part], **others: Any) -> Part:
+        return part(**{each.name: getattr(self, each.name) for each in fields(part)} | others)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        _ = self.load, self.ray  # raise where a value is none of theirs
+
+    def recorded(self) -> dict[str, object]:
+        """The settings for `run.json`."""
+        values = {name: getattr(self, name) for name, each in declared_options(type(self)).items() if each.recorded}
+        return {**values, "within": list(self.within), "bins": {name: list(self.bins[name]) for name in self.bins}}
+
+
+def _of_studies(given: Mapping[str, Any]) -> dict[str, object]:
+    """The studies' own options as the command line gives them: paths, and lists where there may be several."""
+    known = {option.name: option for study in STUDIES.values() for option in study.options} if given else {}
+    chosen: dict[str, object] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownName("option", name, [*declared_options(AuditOptions), *known], where="audit()")
+        if value not in (None, False, [], ()):
+            values = [known[name].kind(each) for each in values_of(value)]
+            chosen[name] = values if known[name].several else values[0]
+    return chosen

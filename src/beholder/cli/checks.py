@@ -1,0 +1,187 @@
+"""Checks of Beholder itself: `beholder replicate`, `calibrate` and `bench`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import polars as pl
+import typer
+from rich.table import Table
+
+from beholder._run import load_run
+from beholder.calibration.summary import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
+from beholder.cli.console import bar, err, out, say_json, show
+from beholder.cli.options import writable
+from beholder.core.errors import UsageError
+from beholder.core.progress import silent
+from beholder.models.catalog import find_model
+from beholder.report.calibration import write_calibration, write_into
+from beholder.report.replication import as_records, consistency, counts, ledger, printed_name, write_replication
+
+SPEED = Path(__file__).parents[3] / "speed"
+"""The timings are not installed: they lie beside the package's sources in a clone."""
+
+
+def replicate_command(
+    run: Path = typer.Argument(
+        None, help="A run folder. Without it only the printed tables are checked: no model, no data."
+    ),
+    output: Path = typer.Option(
+        None, "--out", "-o", help="Folder for the ledger and its page. Default: RUN, or beholder-replication."
+    ),
+    printed_as: str = typer.Option(
+        None, "--as", help="The name that the studies print for the one model of the run (ViT-B/32 …)."
+    ),
+    data: Path = typer.Option(
+        None,
+        "--data",
+        envvar="BEHOLDER_DATA",
+        help="Folder of the data sets. The sizes that the papers print are counted in it again.",
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the ledger and the checks as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
+) -> None:
+    if printed_as and not run:
+        raise UsageError("--as needs a run: beholder replicate RUN --as NAME.")
+    results = _renamed(load_run(run).results, printed_as) if run else None
+    printed = {model: printed_name(model) for model in (results["model"].unique() if results is not None else [])}
+    cells, checks = ledger(results, data), consistency()
+    models = sorted(name for name in printed.values() if name)
+    page = write_replication(cells, checks, output or run or Path("beholder-replication"), models=models)
+    if as_json:
+        say_json({"verdicts": counts(cells), "cells": cells.to_dicts(), "consistency": as_records(checks)})
+        return
+    if not quiet:
+        show(_counted(counts(cells), run is not None), as_json=False)
+        for check in checks:
+            if not check.holds:
+                out.print(f"{check.study}, {check.table}: {check.finding}", markup=False)
+    for model in (model for model, name in printed.items() if not name):
+        err.print(f"{model} is in none of the printed tables. If it is one of their models: --as NAME.", markup=False)
+    if not quiet:
+        err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)
+
+
+def _counted(verdicts: dict[str, dict[str, int]], with_run: bool) -> list[dict[str, object]]:
+    """A line for each verdict: what the run measured apart from what follows from printed tables and from data."""
+    named = {"run": "this run", "printed tables": "printed tables", "data": "data", "none": "no value of ours"}
+    there = [origin for origin in named if any(each[origin] for each in verdicts.values())]
+    used = [origin for origin in named if origin in there or (origin == "run" and with_run)]
+    return [{"verdict": name, **{named[each]: numbers[each] for each in used}} for name, numbers in verdicts.items()]
+
+
+def _renamed(results: pl.DataFrame, name: str | None) -> pl.DataFrame:
+    """The run's rows with the printed name of its model."""
+    if name is None:
+        return results
+    if results["model"].n_unique() != 1:
+        listed = ", ".join(results["model"].unique().sort())
+        raise UsageError(f"--as names one model, but this run has {results['model'].n_unique()}: {listed}.")
+    return results.with_columns(model=pl.lit(find_model(name).name))
+
+
+# `beholder calibrate`
+
+
+def calibrate_command(
+    study: list[str] = typer.Option(None, "--study", "-s", help="A study (repeatable). Default: all."),
+    design: list[str] = typer.Option(None, "--design", help="How many people, such as '5 + 40' (repeatable)."),
+    world: list[str] = typer.Option(None, "--world", help="What the model sees, such as 'noise' (repeatable)."),
+    worlds: int = typer.Option(400, min=1, help="Worlds drawn for each study, design and world."),
+    again: int = typer.Option(4000, min=0, help="Worlds of cells that do not keep a promise at first. 0: none."),
+    seed: int = typer.Option(20260801, help="Equal seeds give equal numbers, on any number of processes."),
+    workers: int = typer.Option(None, "--workers", min=1, help="Number of processes. Default: one per core."),
+    output: Path = typer.Option(
+        Path("beholder-calibration"), "--out", "-o", help="Folder for the page, the table and finished blocks."
+    ),
+    made: list[Path] = typer.Option(
+        None, "--from", help="Draw nothing: make the page from a calibration.parquet, or several (later ones count)."
+    ),
+    into: Path = typer.Option(None, "--into", help="Also put the tables into this Markdown page."),
+    as_json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
+) -> None:
+    """You can stop it with Ctrl-C at any time. The same command continues where it stopped."""
+    writable(output, "--out")
+    if made:
+        table = read_calibration(made)
+    else:
+        progress = silent if quiet else partial(bar, unit="worlds")
+        options = CalibrationOptions(worlds, again, seed, workers or os.cpu_count() or 1, progress)
+        table = calibrate(chosen_cells(study or (), design or (), world or ()), output, options)
+    page = write_calibration(table, output)
+    if into:
+        write_into(into, table)
+    if as_json:
+        say_json({"cells": table.to_dicts(), "promises": [promise._asdict() for promise in promises(table)]})
+    elif not quiet:
+        for promise in promises(table):
+            out.print(f"{promise.headline}: {promise.sentence}", markup=False, soft_wrap=True)
+            for each in promise.broken:
+                out.print(f"  not kept: {each}", markup=False, soft_wrap=True)
+    if not quiet:
+        err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)
+
+
+# `beholder bench`
+
+
+def _module(name: str) -> ModuleType:
+    if not SPEED.is_dir():
+        raise UsageError(
+            "beholder bench needs a clone of the project, since the timings are not installed.\n"
+            "Install from the clone with: pip install -e ."
+        )
+    if str(SPEED) not in sys.path:
+        sys.path.insert(0, str(SPEED))
+    return import_module(name)
+
+
+def generative_command(
+    architectures: list[str] = typer.Argument(
+        None, help="qwen2.5-vl-3b, llava-1.5-7b, gemma-3-4b, paligemma2-3b; default: all."
+    ),
+    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1."),
+    full: bool = typer.Option(False, "--full", help="True sizes in bfloat16, for a GPU; else tiny models in float32."),
+    pictures: int = typer.Option(8, min=1, help="Pictures per timing of our method."),
+    loop: int = typer.Option(8, min=2, help="Questions asked in each timing of the authors' loop."),
+    repeats: int = typer.Option(2, min=1, help="Timings taken of each way."),
+    at_once: int = typer.Option(
+        None, min=1, help="Pictures that our method processes at once. Default: as many as fit in memory."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print the timings as JSON."),
+) -> None:
+    """Weights are random: speed depends on shapes, not on what was learnt. The table also shows how far each method's
+    answers differ from the loop's.
+    """
+    # It needs torch, which is an extra.
+    from beholder.models.checkpoint.checkpoint import resolve_device, torch
+
+    known, rehearsal = _module("architectures"), _module("rehearsal")
+    effort = rehearsal.Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once)
+    device, timings = resolve_device(device), {}
+    for built in [known.architecture(name) for name in architectures or known.ARCHITECTURES]:
+        model = built.build(tiny=not full, device=device, dtype=torch.bfloat16 if full else torch.float32)
+        lines = []
+        for line in rehearsal.rehearse(
+            built, model, rehearsal.Shape(), effort, tell=lambda text: err.print(f"  {text}")
+        ):
+            err.print(f"{built.name}: {line.way}: {line.per_second:,.1f} questions/s")
+            lines.append(line)
+        timings[built.name] = lines
+        del model
+    if as_json:
+        say_json({name: [line._asdict() for line in lines] for name, lines in timings.items()})
+        return
+    size = "true size, bfloat16" if full else "tiny, float32"
+    for name, lines in timings.items():
+        table = Table("Way", "Questions/s", "To the loop", "Largest |Δ log p|", title=f"{name}, {size}, {device}")
+        for line in lines:
+            far = "" if line.difference is None else f"{line.difference:.1g}"
+            table.add_row(line.way, f"{line.per_second:,.1f}", f"{line.per_second / lines[0].per_second:,.1f} ×", far)
+        out.print(table)

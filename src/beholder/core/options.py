@@ -1,0 +1,74 @@
+"""Options, each declared once: a field of a dataclass with its help, its bounds and how it is typed.
+
+The command line, `beholder.audit()`, `audit.toml` and the settings in `run.json` are made from these declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+WHAT, OUTPUT, MODEL, STATISTICS = "What to audit", "Output", "Model", "Statistics"  # panels of `--help`
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option by name: `Option("traits", "Own traits …")` is `--traits FILE`."""
+
+    name: str
+    help: str
+    kind: type = Path
+    several: bool = False
+    """Whether it may be given more than once."""
+    chooses: bool = False
+    """Whether giving it chooses the study, in place of --study."""
+    default: object = None
+    flags: tuple[str, ...] = ()
+    """How it is typed, where that is not `--name`."""
+    panel: str | None = WHAT
+    min: float | None = None
+    max: float | None = None
+    envvar: str | None = None
+    metavar: str | None = None
+    parse: Callable[[Any], object] | None = None
+    """From what a user gives, or None, to the field's value."""
+    recorded: bool = False
+    """Whether `run.json` has it among the settings."""
+
+    @property
+    def flag(self) -> str:
+        """As it is typed.
+
+        >>> Option("word_vectors", "").flag
+        '--word-vectors'
+        """
+        return self.flags[0] if self.flags else f"--{self.name.replace('_', '-')}"
+
+
+def option(default: Any, help: str, **more: Any) -> Any:
+    """A field that is an option; a callable makes its default."""
+    made = callable(default)
+    several = made or isinstance(default, tuple)
+    kind = str if several or default is None else type(default)
+    declared = Option("", help, **{"kind": kind, "several": several, "default": None if several else default, **more})
+    metadata = {"option": declared}
+    return field(default_factory=default, metadata=metadata) if made else field(default=default, metadata=metadata)
+
+
+def declared_options(declaring: type) -> dict[str, Option]:
+    """The options of a dataclass, by the names of their fields."""
+    declared = ((each.name, each.metadata.get("option")) for each in fields(declaring))
+    return {name: replace(each, name=name) for name, each in declared if each is not None}
+
+
+def values_of(texts: str | Path | Iterable[Any] | None) -> tuple[Any, ...]:
+    """What was given once or several times.
+
+    >>> values_of("age"), values_of(["age", "race"]), values_of(None)
+    (('age',), ('age', 'race'), ())
+    """
+    if texts is None:
+        return ()
+    return tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)

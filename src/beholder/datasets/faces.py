@@ -1,0 +1,282 @@
+"""Published sets of face photographs: FairFace, UTKFace, the adults of both as Perception takes them, and GRAS.
+
+FairFace   97,698 photographs with perceived race, gender and age, in the source's own words. Licence: CC BY 4.0.
+           Layout: `fairface_label_train.csv`, `fairface_label_val.csv`, `train/N.jpg`, `val/N.jpg` (padding 0.25).
+UTKFace    23,708 aligned crops whose names hold age, gender and race: a model's estimates, then checked. Licence:
+           non-commercial research only. Layout: `UTKFace/AGE_GENDER_RACE_TIME.jpg.chip.jpg`.
+adults     White, Black and Asian, 20 years and older. FairFace's East and Southeast Asian are joined as Asian
+           (`source_race` keeps the source's word), its age bands stand at their midpoints ("more than 70" at 70).
+GRAS       the authors' selection of 3,570 FairFace and 1,440 AI-Face images, balanced over gender, race, age and skin
+           tone. Layout: `gras/selected_images_fairface.csv`, `gras/selected_images_aiface.csv`; the images lie in the
+           folders `fairface/` and `aiface/` beside it, which the user brings (AI-Face may not be redistributed).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from beholder.core.errors import DataError, MissingData
+from beholder.core.tables import read_delimited, read_labels, require_columns
+from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.images import SQUARE, changed_uri
+
+# FairFace
+
+SPLITS = ("train", "val")
+AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70")
+SPREADSHEET_DATES = {  # what spreadsheets make of the age bands when they take them for dates
+    **dict.fromkeys(("9-Mar", "09-Mar", "3-Sep", "03-Sep", "Mar-09", "Mar-9"), "3-9"),
+    **dict.fromkeys(("19-Oct", "Oct-19"), "10-19"),
+    **dict.fromkeys(("2-Jan", "Feb-00", "2-Feb"), "0-2"),
+}
+
+
+def load_fairface(folder: Path) -> Dataset:
+    """The labels of every split that is there; the images may be only some of them."""
+    paths = {split: folder / f"fairface_label_{split}.csv" for split in SPLITS}
+    tables = []
+    for split, path in paths.items():
+        if path.is_file():
+            raw = read_labels(path, "file", ["age", "gender", "race"])
+            _refuse_dates(raw["age"], path)
+            uri = (str(folder) + "/" + pl.col("file")).alias("uri")
+            labels = (pl.lit(split).alias("split"), "age", "gender", "race")
+            tables.append(raw.select(pl.col("file").alias("image_id"), uri, *labels))
+    if not tables:
+        raise MissingData(
+            f"No FairFace labels lie at {folder}: expected {' or '.join(p.name for p in paths.values())}."
+        )
+    notes = tuple(f"{split}: the labels are not there" for split, path in paths.items() if not path.is_file())
+    return Dataset("fairface", "padding 0.25", "CC BY 4.0", pl.concat(tables), notes, partial=True)
+
+
+def _refuse_dates(ages: pl.Series, path: Path) -> None:
+    odd = sorted(set(ages.drop_nulls()) - set(AGES))
+    if damaged := [age for age in odd if age in SPREADSHEET_DATES]:
+        raise DataError(
+            f"{path}: a spreadsheet has turned age bands into dates ({', '.join(damaged)}; the bands are "
+            f"{', '.join(AGES)}).\nGet the original labels again, or mend this copy: beholder data mend fairface"
+        )
+    if odd:
+        raise DataError(f"{path}: unknown age bands {', '.join(odd)}. FairFace has: {', '.join(AGES)}.")
+
+
+def mend_fairface(folder: Path) -> list[str]:
+    """Turn spreadsheet dates back into age bands; the damaged table is kept beside the mended one."""
+    messages = []
+    for path in (folder / f"fairface_label_{split}.csv" for split in SPLITS):
+        if path.is_file():
+            table = read_delimited(path)
+            require_columns(table, ["age"], path)
+            if damaged := table["age"].is_in(list(SPREADSHEET_DATES)).sum():
+                path.rename(path.with_suffix(".csv.damaged"))
+                table.with_columns(pl.col("age").replace(SPREADSHEET_DATES)).write_csv(path)
+                messages.append(f"{path}: {damaged} ages mended; the damaged table is {path.name}.damaged")
+    return messages
+
+
+FAIRFACE = DatasetSource(
+    name="fairface",
+    title="FairFace: faces with perceived race, gender and age",
+    licence="CC BY 4.0",
+    origin="https://github.com/joojs/fairface",
+    layout="fairface_label_val.csv, val/1.jpg …",
+    images=97_698,
+    load=load_fairface,
+    labels="race, gender and age as perceived by annotators",
+    intended="training and testing face classifiers on photographs balanced over perceived race",
+)
+
+# UTKFace
+
+# Age in years, gender 0 male 1 female, race 0 to 4, and when it was collected, to the millisecond.
+NAME = re.compile(r"(?P<age>\d{1,3})_(?P<gender>[01])_(?P<race>[0-4])_(?P<time>\d{17})\.jpg(?:\.chip\.jpg)?", re.ASCII)
+GENDERS = ("Male", "Female")
+RACES = ("White", "Black", "Asian", "Indian", "Others")
+
+
+def load_utkface(folder: Path) -> Dataset:
+    """Every picture whose name can be read; the others (8 in the public copy) are listed in the notes."""
+    home = folder / "UTKFace" if (folder / "UTKFace").is_dir() else folder
+    files = sorted(path.name for path in home.iterdir() if path.suffix.lower() in {".jpg", ".jpeg", ".png"})
+    if not files:
+        raise MissingData(f"No UTKFace pictures lie at {home}: expected {UTKFACE.layout}.")
+    named = {name: match for name in files if (match := NAME.fullmatch(name))}
+    ages = [int(match["age"]) for match in named.values()]
+    columns = {
+        "image_id": pl.Series(list(named), dtype=pl.String),
+        "uri": pl.Series([str(home / name) for name in named], dtype=pl.String),
+        "age": pl.Series(ages, dtype=pl.Int64),
+        "age_band": pl.Series([age_band(age) for age in ages], dtype=pl.String),
+        "gender": pl.Series([GENDERS[int(match["gender"])] for match in named.values()], dtype=pl.String),
+        "race": pl.Series([RACES[int(match["race"])] for match in named.values()], dtype=pl.String),
+    }
+    unread = [name for name in files if name not in named]
+    notes = [f"{len(unread)} names do not parse and are left out: {', '.join(map(repr, unread))}"] if unread else []
+    return Dataset("utkface", "aligned and cropped", UTKFACE.licence, pl.DataFrame(columns), tuple(notes))
+
+
+def age_band(age: int) -> str:
+    """FairFace's band of an age in years.
+
+    >>> age_band(2), age_band(70), age_band(34)
+    ('0-2', 'more than 70', '30-39')
+    """
+    return next((band for band in AGES[:-1] if age <= int(band.partition("-")[2])), AGES[-1])
+
+
+UTKFACE = DatasetSource(
+    name="utkface",
+    title="UTKFace: aligned faces with age, gender and race in their names",
+    licence="non-commercial research only",
+    origin="https://susanqq.github.io/UTKFace",
+    layout="UTKFace/25_0_1_20170109150557335.jpg.chip.jpg …",
+    images=23_708,
+    load=load_utkface,
+    labels="age, gender and race estimated by a model and checked by annotators",
+    intended="estimating age and aligning faces",
+)
+
+# Adults
+
+JOINED = {"White": "White", "Black": "Black", "East Asian": "Asian", "Southeast Asian": "Asian", "Asian": "Asian"}
+MIDPOINTS = {"20-29": 25.0, "30-39": 35.0, "40-49": 45.0, "50-59": 55.0, "60-69": 65.0, "more than 70": 70.0}
+YOUNGEST = 20
+FAIRFACE_NAME, UTKFACE_NAME = "fairface-adults", "utkface-adults"
+IN_THE_STUDY = {FAIRFACE_NAME: 38_744, UTKFACE_NAME: 14_630}  # of FairFace, of its training part
+RELEASED_SEED = 42
+PROTOTYPES = 6  # races times genders, which the released script counts on
+
+
+def adults(whole: Dataset) -> Dataset:
+    """The study's part of FairFace or of UTKFace; any other data set as it is."""
+    if whole.name == "fairface":
+        midpoint = pl.col("age_band").replace_strict(MIDPOINTS, default=None, return_dtype=pl.Float64)
+        table = whole.table.rename({"age": "age_band"}).with_columns(midpoint.alias("age"))
+        return _adults(whole, table, FAIRFACE_NAME, in_study=pl.col("split") == "train")
+    if whole.name == "utkface":
+        return _adults(whole, whole.table.cast({"age": pl.Float64}), UTKFACE_NAME, in_study=pl.lit(True))
+    return whole
+
+
+def studied(dataset: Dataset) -> Dataset:
+    """The study's own images: of FairFace its training part, where any of it is here; of the others all."""
+    if "split" not in dataset.attributes or "train" not in dataset.attribute("split"):
+        return dataset
+    return dataset.where(split="train")
+
+
+def _adults(whole: Dataset, table: pl.DataFrame, name: str, *, in_study: pl.Expr) -> Dataset:
+    joined = pl.col("race").replace_strict(JOINED, default=None, return_dtype=pl.String)
+    table = table.with_columns(pl.col("race").alias("source_race"), joined.alias("race")).drop_nulls("race")
+    table = table.with_columns(pl.Series("released_balance", balanced(table, table.select(of=in_study)["of"])))
+    adults = table.filter((pl.col("age") >= YOUNGEST).fill_null(False))
+    listed, taken = adults.filter(in_study).height, IN_THE_STUDY[name]
+    notes = [f"of the {taken} images that the study takes, the tables here list {listed}"]
+    return replace(whole, name=name, table=adults, notes=(*whole.notes, *(notes if listed != taken else [])))
+
+
+def balanced(table: pl.DataFrame, in_study: pl.Series | None = None, seed: int = RELEASED_SEED) -> list[bool]:
+    """Which rows the released script's draw takes: `--compat` ranks those of them that are at hand.
+
+    The script takes a sixth of all rows from each race and gender, or the whole group where that is smaller, with the
+    same seed for each group. Ages under 20 are dropped afterwards. So what is left is not balanced.
+    """
+    studied = np.ones(table.height, bool) if in_study is None else in_study.to_numpy()
+    rows = table.with_row_index().filter(pl.Series(studied))
+    taken, quota = np.zeros(table.height, dtype=bool), rows.height // PROTOTYPES
+    for group in rows.group_by("race", "gender").agg(pl.col("index"))["index"]:
+        draw = np.random.RandomState(seed)  # the generator of the released script's library
+        taken[group.to_numpy()[draw.choice(len(group), size=min(quota, len(group)), replace=False)]] = True
+    return [bool(row) for row in taken]
+
+
+def _adult_source(whole: DatasetSource, name: str, load: Callable[[Path], Dataset]) -> DatasetSource:
+    who = f"{whole.title.partition(':')[0]} adults"
+    return replace(
+        whole,
+        name=name,
+        title=f"{who}: White, Black and Asian, 20 and older, as the Perception study takes them",
+        images=IN_THE_STUDY[name],
+        load=lambda folder: adults(load(folder)),
+        directory=whole.name,
+    )
+
+
+ADULTS = (_adult_source(FAIRFACE, FAIRFACE_NAME, load_fairface), _adult_source(UTKFACE, UTKFACE_NAME, load_utkface))
+
+# GRAS
+
+AIFACE = "aiface"
+COLUMNS = {"fairface": {"gender": "gender", "race": "race", "age": "age"}, AIFACE: {"Skin Tone": "skin_tone"}}
+PREFIXES = {"fairface": "FairFace/", AIFACE: "AIFace/"}  # of the lists' file names, before the name in the own folder
+PERSON = r"/((?:nm)?[0-9]+)_[^/]*$"  # AI-Face's images from IMDB-WIKI begin with a person's number in their own source
+BALANCE = {"gender": 1785, "race": 510, "age": 714, "skin_tone": 144}  # images of each group, as published
+
+
+def load_gras(folder: Path) -> Dataset:
+    """Both lists as far as they are there; which images are there is another matter (`Dataset.present`)."""
+    paths = {part: folder / f"selected_images_{part}.csv" for part in COLUMNS}
+    tables = [_gras_part(path, part) for part, path in paths.items() if path.is_file()]
+    if not tables:
+        raise MissingData(f"No GRAS list lies at {folder}: expected {paths['fairface'].name}.")
+    table = pl.concat(tables, how="diagonal")
+    notes = [f"the {part} list is not there" for part, path in paths.items() if not path.is_file()]
+    notes += imbalances(table)
+    return Dataset("gras", "as published", "the parts' own", table, tuple(notes), partial=True, remarks=imbalances)
+
+
+def _gras_part(path: Path, part: str) -> pl.DataFrame:
+    raw = read_labels(path, "file", list(COLUMNS[part]))
+    inside = pl.col("file").str.strip_prefix(PREFIXES[part])
+    columns = [
+        pl.col("file").alias("image_id"),
+        (str(path.parent.parent / part) + "/" + inside).alias("uri"),
+        pl.lit(part).alias("part"),
+        *[pl.col(source).alias(name) for source, name in COLUMNS[part].items()],
+    ]
+    if part == AIFACE:  # where an image was taken from (`FFHQ`, `imdb_wiki/imdb`), and the number of its person, if any
+        source = inside.str.extract(r"^(.*)/[^/]*$").str.extract(r"^([^/]+(?:/[^/]+)?)")
+        person = pl.concat_str(source, inside.str.extract(PERSON), separator=" ")
+        columns += [source.alias("source"), person.alias("person")]
+    return raw.select(columns)
+
+
+def as_released(dataset: Dataset) -> Dataset:
+    """With the images of AI-Face made squares of 256, as all five released scripts do."""
+    table = dataset.table
+    if "part" not in table.columns:
+        return dataset
+    parts = zip(table["uri"], table["part"], strict=True)
+    uris = [changed_uri(uri, SQUARE) if part == AIFACE else uri for uri, part in parts]
+    return replace(dataset, table=table.with_columns(pl.Series("uri", uris, pl.String)), made=True)
+
+
+def imbalances(table: pl.DataFrame) -> list[str]:
+    """In which groups the selection at hand deviates from the published balance."""
+    notes = []
+    for attribute in [name for name in BALANCE if name in table.columns]:
+        counts = table[attribute].drop_nulls().value_counts().sort(attribute)
+        odd = [f"{group} {count}" for group, count in counts.iter_rows() if count != BALANCE[attribute]]
+        if odd:
+            notes.append(f"{attribute} is not balanced as published ({BALANCE[attribute]} each): {', '.join(odd)}")
+    return notes
+
+
+GRAS = DatasetSource(
+    name="gras",
+    title="GRAS: FairFace and AI-Face images balanced over four attributes",
+    licence="FairFace CC BY 4.0; AI-Face on request",
+    origin="the GRAS paper's repository (lists), FairFace and AI-Face (images)",
+    layout="selected_images_fairface.csv, selected_images_aiface.csv; images in ../fairface and ../aiface",
+    images=5010,
+    load=load_gras,
+    labels="perceived gender, race and age from FairFace; Monk skin tone of AI-Face images by a classifier",
+    intended="how a model's yes-or-no answers about traits differ between groups of faces",
+)

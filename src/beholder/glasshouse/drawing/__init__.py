@@ -1,1 +1,0 @@
-"""How Glasshouse pictures are drawn: canvas, anatomy, face, hair, wardrobe, things. Pixels only."""

@@ -1,0 +1,262 @@
+"""The summary at the end of an audit, in the terminal: one line for every question, and on request all the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from markupsafe import escape as html_escape
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from beholder.chapter.chapter import Cell, Table
+from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
+from beholder.chapter.finding import Finding
+from beholder.chapter.numbers import number
+from beholder.comparison.family import VERDICTS
+from beholder.core.errors import UnknownName
+from beholder.core.record import Record
+from beholder.report.facts import conflicts, people, unbalanced
+from beholder.report.report import Report, Section
+from beholder.report.scorecard import Card, Line, scorecard
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from beholder.chapter.charts import Figure
+
+
+GAP = 2
+MOST = 34
+"""Lines of the scorecard, headings included."""
+MOST_MOVED = 5
+WIDE = 100
+"""Columns from which on questions are written out."""
+
+
+def print_summary(report: Report, console: Console, *, verbose: bool = False) -> None:
+    """One line for every question that was asked: verdict, number, interval, n. With `verbose`, sentences and tables.
+
+    Names are shown as they are, whatever brackets they hold.
+    """
+    if report.results["value"].is_null().all():
+        console.print("Nothing could be measured.")
+    if verbose:
+        _print_findings([finding for section in report.sections for finding in section.findings], console)
+    _print_tables([section for section in report.sections if verbose or not section.findings], console)
+    _print_left_out(report.record, console)
+    _print_people(report.record, console)
+    _print_balance([finding for section in report.sections for finding in section.findings], console)
+    if report.sensitivity is not None:
+        _print_table(
+            report.sensitivity._replace(rows=report.sensitivity.rows[: None if verbose else MOST_MOVED]), console
+        )
+    _print_scorecard(scorecard(report, [""] * len(report.sections)), console)
+
+
+def _print_tables(sections: list[Section], console: Console) -> None:
+    """The tables that are not long."""
+    for section in sections:
+        console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
+        for table in (section.planted, *section.tables):
+            if table is not None and not table.long:
+                _print_table(table, console)
+
+
+def _print_scorecard(cards: list[Card], console: Console) -> None:
+    """At most MOST lines; beyond, the page has the rest."""
+    lines = [line for card in cards for line in card.lines]
+    room = MOST - 2 * len(cards)
+    kept = sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict))[: max(room, 1)]
+    for card in cards:
+        mine = [line for line in card.lines if line in kept]
+        if mine:
+            console.print(
+                f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}, on {escape(card.dataset)}",
+                no_wrap=True,
+                overflow="ellipsis",
+            )
+            console.print(_card(mine, console.width))
+    if len(kept) < len(lines):
+        console.print(f"[dim]{len(lines) - len(kept)} more questions are on the page.[/dim]")
+
+
+def _card(lines: list[Line], width: int) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, show_header=False, width=width)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(no_wrap=True, justify="right")
+    for line in lines:
+        shown = line.finding.shown
+        table.add_row(
+            Text(line.finding.marked, style="bold" if shown else "dim"),
+            Text(one_line(line.question if width >= WIDE else line.short), style="" if shown else "dim"),
+            Text.assemble(
+                (line.number, "bold" if shown else ""), (f" ({line.interval})" if line.interval else "", "dim")
+            ),
+            Text(f"n={line.n}{'' if line.counts == 'images' else f' {line.counts}'}" if line.n else "", style="dim"),
+        )
+    return table
+
+
+def _print_table(table: Table, console: Console) -> None:
+    """Model after model, each as full as the terminal is wide."""
+    for part in by_model(table):
+        for view in (part, without_extras(part), without_extras(without_details(part))):
+            if width(view) <= console.width:
+                break
+        console.print("", rich_table(view), sep="\n")
+
+
+def _print_findings(findings: list[Finding], console: Console) -> None:
+    heading = None
+    for finding in findings:
+        if heading != (heading := f"{finding.model}, {finding.study} on {finding.dataset}"):
+            console.print(f"\n[bold]{escape(heading)}[/bold]")
+        style = "bold" if finding.shown else "dim bold"
+        text = Text.assemble((f"{finding.headline}. ", style), finding.sentence, (f" ({finding.marked})", "dim"))
+        console.print(Padding(text, (0, 0, 0, 2)))
+
+
+def by_model(table: Table) -> Iterator[Table]:
+    """A table of several models as one table for each."""
+    if table.header[0] != "Model":
+        yield table
+        return
+    for model in dict.fromkeys(row[0].text for row in table.rows):
+        rows = [row[1:] for row in table.rows if row[0].text == model]
+        title, labels = f"{table.title}: {model}", table.labels - 1
+        yield table._replace(title=title, header=table.header[1:], rows=rows, labels=labels)
+
+
+def without_extras(table: Table) -> Table:
+    """Without the numbers that stand beside others."""
+    kept = [column for column, name in enumerate(table.header) if name not in table.extras]
+    rows = [[row[column] for column in kept] for row in table.rows]
+    return table._replace(header=[table.header[column] for column in kept], rows=rows)
+
+
+def without_details(table: Table) -> Table:
+    """Without the small print."""
+    return table._replace(rows=[[cell._replace(detail="") for cell in row] for row in table.rows])
+
+
+def width(table: Table) -> int:
+    """Columns that a table takes in the terminal."""
+    widths = [
+        max([len(name), *(len(part) for row in table.rows for part in (row[column].text, row[column].detail))])
+        for column, name in enumerate(table.header)
+    ]
+    return sum(widths) + GAP * len(widths)
+
+
+def rich_table(table: Table) -> RichTable:
+    """A table for the terminal: intervals under the values."""
+    made = RichTable(box=None, pad_edge=False, header_style="dim")
+    made.title, made.title_justify, made.title_style = escape(table.title), "left", "bold"
+    for column, name in enumerate(table.header):
+        justify: Literal["left", "right"] = "left" if column < table.labels else "right"
+        width = 6 if justify == "left" else 3
+        made.add_column(escape(one_line(name)), justify=justify, overflow="fold", min_width=width)
+    for row in table.rows:
+        made.add_row(*map(_cell, row))
+    if table.notes:
+        made.caption, made.caption_justify = escape("\n".join(table.notes)), "left"
+    return made
+
+
+def _cell(cell: Cell) -> Text:
+    text = Text(one_line(cell.text), style="bold" if cell.strong else "")
+    return text.append(f"\n{one_line(cell.detail)}", style="dim") if cell.detail else text
+
+
+def one_line(text: str) -> str:
+    """A name that holds line breaks or tabs, in one line of a table.
+
+    >>> one_line("line\\nbreak")
+    'line break'
+    """
+    return " ".join(text.split())
+
+
+def _print_people(record: Record, console: Console) -> None:
+    """Who counts as a person, labels that conflict, and what could not be balanced, for every data set."""
+    for entry in record.datasets:
+        for line in filter(None, (people(entry), *conflicts(entry), *unbalanced(entry))):
+            console.print(f"[dim]{escape(str(entry.get('name')))}: {escape(line)}[/dim]")
+
+
+def _print_balance(findings: list[Finding], console: Console) -> None:
+    """Labels that go together with those that were compared."""
+    for line in dict.fromkeys(f"{each.headline}: {each.sentence}" for each in findings if each.kind == "balance"):
+        console.print(f"[yellow]{escape(line)}[/yellow]")
+
+
+def _print_left_out(record: Record, console: Console) -> None:
+    for line in record.left_out:
+        console.print(f"[dim]Left out: {escape(line)}[/dim]")
+    if record.bad_images:
+        first = record.bad_images[0]
+        console.print(
+            f"[yellow]{number(len(record.bad_images), 'image')} could not be read[/yellow], such as "
+            f"{escape(first['image'])}: {escape(first['reason'])}"
+        )
+
+
+HEADER = ("Verdict", "Question", "Answer", "Number", "95 % interval", "n")
+
+
+def report_html(report: Report) -> str:
+    """The scorecard: one line for every question that was asked."""
+    parts = []
+    for card in scorecard(report, [""] * len(report.sections)):
+        cells = [
+            (line.finding.marked, line.question, line.finding.headline, line.number, line.interval, line.n)
+            for line in card.lines
+        ]
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in HEADER)
+        body = "".join(
+            "<tr>" + "".join(f"<td style='text-align:left'>{html_escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in cells
+        )
+        title = f"<b>{html_escape(card.model)}</b>, {html_escape(card.title)} on {html_escape(card.dataset)}"
+        parts.append(f"<p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    return "".join(parts) or "<p>No finding is written about these results; see <code>run.results</code>.</p>"
+
+
+class Charts(Mapping[str, "alt.Chart | alt.LayerChart"]):
+    """The charts of a run by name, such as `study.chart_name`; each displays itself in a notebook."""
+
+    def __init__(self, report: Report) -> None:
+        self._figures = {
+            f"{section.study.name}.{figure.name.replace('-', '_')}": figure
+            for section in report.sections
+            for figure in section.figures
+        }
+
+    def __getitem__(self, name: str) -> alt.Chart | alt.LayerChart:
+        if name not in self._figures:
+            raise UnknownName("chart", name, list(self._figures))
+        return titled(self._figures[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._figures)
+
+    def __len__(self) -> int:
+        return len(self._figures)
+
+    def __repr__(self) -> str:
+        return f"Charts({', '.join(self._figures)})"
+
+
+def titled(figure: Figure) -> alt.Chart | alt.LayerChart:
+    """A figure as an Altair chart with its title inside."""
+    import altair  # large
+
+    chart = figure.chart.properties(width=PAPER_WIDTH, title=altair.TitleParams(figure.title, subtitle=figure.caption))
+    configured: alt.Chart | alt.LayerChart = chart.configure(**{**config(PAPER_INK), "background": "white"})
+    return configured

@@ -1,0 +1,217 @@
+"""Inquiry: a study on a data set. Which studies are asked, on which data, opened and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from beholder.comparison import people_of
+from beholder.core.errors import UsageError
+from beholder.core.options import option, values_of
+from beholder.core.record import Record
+from beholder.core.tables import column_in
+from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.images import CHANGES
+from beholder.datasets.selection import Edges, parse_bins
+from beholder.datasets.settings import parse_settings
+from beholder.datasets.survey import group_counts
+from beholder.scores.score_matrix import Task
+from beholder.studies import STUDIES
+from beholder.studies.study import MeasureOptions, Study, Tasks
+
+if TYPE_CHECKING:
+    from beholder.studies.study import Study
+
+
+Own = Mapping[str, object]  # the given options of the studies, by name
+
+
+def chosen_studies(
+    names: Sequence[str], own: Own, *, data: Path | None, dataset: str | None, models: Sequence[object] = ()
+) -> list[Study]:
+    """The named studies, the one that an option chooses, or what fits the data at hand; with their own options."""
+    for study in STUDIES.values() if own else ():
+        if any(option.chooses and option.name in own for option in study.options):
+            return [_chosen_by_option(study, names, own, dataset)]
+    embedded = data is None and dataset is None and not models and not own
+    studies = [STUDIES[name] for name in names or _defaults(data=data, dataset=dataset, embedded=embedded)]
+    for study in studies:
+        study.refuse_by_name()
+    for name in own:
+        takers = [study.name for study in STUDIES.values() if any(option.name == name for option in study.options)]
+        if not {study.name for study in studies} & set(takers):
+            choosers = [option.flag for taker in takers for option in STUDIES[taker].options if option.chooses]
+            raise UsageError(_goes_with(name, takers, choosers))
+    return [with_own_options(study, own) for study in studies]
+
+
+def with_own_options(study: Study, own: Own) -> Study:
+    """The study with those options that are its own."""
+    mine = {option.name: own[option.name] for option in study.options if option.name in own}
+    return study.configure(study, mine) if mine and study.configure else study
+
+
+def _chosen_by_option(study: Study, names: Sequence[str], own: Own, dataset: str | None) -> Study:
+    flag = next(option.flag for option in study.options if option.chooses)
+    if set(names) - {study.name} or not dataset:
+        raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --study.")
+    return with_own_options(study, own)
+
+
+def _goes_with(name: str, takers: Sequence[str], choosers: Sequence[str]) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    named = [taker for taker in takers if not any(option.chooses for option in STUDIES[taker].options)]
+    ways = [*choosers, *([f"--study {' or '.join(named)}"] if named else [])]
+    return f"{flag} goes with {' or '.join(ways)}."
+
+
+def _defaults(*, data: Path | None, dataset: str | None, embedded: bool) -> list[str]:
+    """What is asked when no study is named; of the embedded models in their world, the demo."""
+    if embedded:
+        return [study.name for study in STUDIES.values() if study.demo]
+    wanted = ("always", "data") if data and dataset is None else ("always",)
+    return [study.name for study in STUDIES.values() if study.default in wanted]
+
+
+# Inquiries
+
+
+def _given_bins(given: Mapping[str, Sequence[float]] | Sequence[str] | None) -> dict[str, Edges]:
+    if isinstance(given, Mapping):
+        return {name: tuple(edges) for name, edges in given.items()}
+    return parse_bins(values_of(given))
+
+
+@dataclass(frozen=True)
+class DataChoice(MeasureOptions):
+    """Where the data is, and which of it is asked for."""
+
+    data: Path | None = option(
+        None,
+        "Folder of the data sets. Default: the embedded world.",
+        kind=Path,
+        envvar="BEHOLDER_DATA",
+        parse=lambda given: data_root(Path(given) if given else None),
+    )
+    dataset: str | None = option(
+        None, "Use another data set: a name, or folder:PATH, hf:NAME or wds:URI for your own images."
+    )
+    settings: Mapping[str, str] = option(
+        dict,
+        "Change how the data set is read, NAME=VALUE (repeatable). `beholder data settings NAME` lists the settings.",
+        flags=("--set",),
+        parse=lambda given: given if isinstance(given, Mapping) else parse_settings(values_of(given)),
+    )
+    bins: Mapping[str, Edges] = option(
+        dict,
+        "Make groups of a column of numbers, NAME=EDGE,EDGE,… (repeatable): age=0,18,30,50,70. Own prompts put other "
+        "numbers of more than 12 values into five bins of equal counts.",
+        parse=_given_bins,
+        recorded=True,
+    )
+    limit: int | None = option(
+        None,
+        "Use at most this many images per branch, race or gender (whichever the study compares), spread evenly over "
+        "the groups.",
+        kind=int,
+        min=1,
+        recorded=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Inquiry:
+    """A study on a data set."""
+
+    study: Study
+    dataset: Dataset
+    _tasks: dict[Tasks, Sequence[Task]] = field(default_factory=dict, init=False, repr=False)
+
+    def tasks(self, **model: bool) -> Sequence[Task]:
+        """What is asked of a model that answers in words, that is a detector, or neither; made once."""
+        made = self.study.tasks_of(**model)
+        if made not in self._tasks:
+            self._tasks[made] = list(made(self.dataset))
+        return self._tasks[made]
+
+    def changed(self, count: int) -> dict[str, Inquiry]:
+        """The inquiry after so many small changes of the pictures, each by name."""
+        return {name: replace(self, dataset=self.dataset.perturbed(name)) for name in list(CHANGES)[:count]}
+
+
+def open_inquiries(study: Study, choice: DataChoice, record: Record) -> Iterator[Inquiry]:
+    """A study on its data set; one that is asked on all of them, on each of its data sets that is at hand."""
+    if choice.dataset or choice.data is None or not study.asks.all_datasets:
+        yield open_inquiry(study, choice, record)
+        return
+    for name in datasets_here(study, choice.data):
+        yield open_inquiry(study, replace(choice, dataset=name), record)
+
+
+def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Inquiry:
+    """A study on one data set; the record says what they are. Imported scores need no images to be there."""
+    source = choice.dataset or default_dataset(study, choice.data)
+    whole = open_dataset(source, choice.data, choice.settings)
+    whole = whole.present() if scored else whole
+    within, dataset, chosen = choice.within, whole, {}
+    for name in within:
+        whole.attribute(name)  # raises where there is none
+    if choice.limit is not None:
+        selection = study.select(whole, choice.limit, choice.person, within)
+        dataset, chosen = whole.selected(selection), {"selection": selection.as_dict()}
+    dataset = with_bins(dataset, choice.bins)
+    if study.name not in record.studies:
+        record.studies.append(study.name)
+        if not _as_it_came(study):
+            record.declared[study.name] = study.declaration()
+    record.add_dataset(
+        {
+            "name": dataset.name,
+            "revision": dataset.revision,
+            "licence": dataset.licence,
+            "origin": DATASETS[source].origin if source in DATASETS else source,
+            "images": len(dataset),
+            "of": len(whole),
+            "groups": group_counts(dataset),
+            "persons": _people(study, dataset, choice),
+            **chosen,
+            "notes": list(dataset.notes),
+        }
+    )
+    return Inquiry(study, dataset)
+
+
+def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> dict[str, Any]:
+    """Who counts as one person, and the compared labels that differ between pictures of one."""
+    people = people_of(dataset.table, options.person)
+    labels = (*study.measures.compares, *study.measures.within, *options.within)
+    return {
+        "column": people.column,
+        "people": len(people),
+        "pictures": len(dataset),
+        "described": people.described(),
+        "conflicts": people.conflicts(dataset.table, [column_in(dataset.table, name) for name in labels]),
+    }
+
+
+def datasets_here(study: Study, data: Path) -> list[str]:
+    """Its data sets that lie in the folder; if there are none, the first, and opening it says what to do."""
+    sources = [DATASETS[each] for each in study.asks.datasets if not DATASETS[each].embedded]
+    return [source.name for source in sources if source.folder(data).is_dir()] or [sources[0].name]
+
+
+def default_dataset(study: Study, data: Path | None) -> str:
+    """The study's own data, or the embedded world when no folder was named and the study knows it."""
+    embedded = [name for name in study.asks.datasets if DATASETS[name].embedded]
+    if data is None:
+        return (embedded or study.asks.datasets)[0]
+    return datasets_here(study, data)[0] if study.asks.all_datasets else study.asks.datasets[0]
+
+
+def _as_it_came(study: Study) -> bool:
+    """Whether it is Beholder's study of that name: then its page is known without a record."""
+    known = STUDIES.came_with_beholder(study.name)
+    return known and STUDIES[study.name].declaration() == study.declaration()

@@ -1,0 +1,127 @@
+"""What APA and P-FI share: their tasks and measures, and the plan: which ratio b can be distinguished from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from beholder.comparison import people_of, strata_of
+from beholder.comparison.power import Design, Scores, detectable, people_needed
+from beholder.core.errors import UsageError
+from beholder.core.results import PLAIN, Row
+from beholder.datasets.apa import BRANCHES
+from beholder.datasets.dataset import Dataset
+from beholder.prompts.prompt_set import PromptSet
+from beholder.scores.score_matrix import Task
+from beholder.studies.public_figures.identity import IDENTITY, identity_rows
+from beholder.studies.public_figures.measures import (
+    ASSOCIATION,
+    PLAYERS,
+    Pools,
+    association_rows,
+    correct_occupation,
+    has_both,
+    occupation_gap_rows,
+    ratio_rows,
+    women_and_men,
+)
+from beholder.studies.rows import NORMAL, SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
+
+
+def figure_tasks(
+    dataset: Dataset, association: Callable[[str], PromptSet], identity: Callable[[str, list[str]], PromptSet]
+) -> list[Task]:
+    """For every branch of the data set: association prompts, then the names of its people."""
+    tasks = []
+    for branch in BRANCHES:
+        part = dataset.where(branch=branch)
+        if len(part):
+            names = identity(branch, part.table["name"].to_list())
+            tasks.append(figure_task(ASSOCIATION, branch, part, association(branch)))
+            tasks.append(figure_task(IDENTITY, branch, part, names))
+    return tasks
+
+
+def figure_task(kind: str, branch: str, dataset: Dataset, prompts: PromptSet) -> Task:
+    """One task of one branch."""
+    return Task(f"{branch}/{kind}", dataset, prompts, kind=kind, part=branch)
+
+
+def public_figure_measures(prefix: str, pools: Pools) -> tuple[Measure, ...]:
+    """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
+    return (
+        partial(association_rows, prefix),
+        partial(ratio_rows, prefix, pools),
+        partial(occupation_gap_rows, prefix, pools),
+        partial(identity_rows, prefix),
+        partial(_refusals, prefix),
+    )
+
+
+def _refusals(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+    """About whom the model refuses to answer, branch by branch."""
+    yield from refusal_rows(prefix, {name: (matrix, "gender") for name, matrix in matrices.items()}, options)
+
+
+def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
+    """What each metric means."""
+    return (*read_metrics(Path(__file__).with_name("metrics.csv"), f"{prefix}."), refusal_metric(prefix))
+
+
+# The plan
+
+MEAN, DEVIATION = 0.6, 0.34  # of belief in the right occupation, between people: assumed
+
+
+class Belief(Scores):
+    """Belief in the right occupation: the larger group has the mean, the smaller one less, but not less than 0."""
+
+    def levels(self, size: float) -> tuple[float, float]:
+        """The means of both groups."""
+        return self.most, self.most - size
+
+    @property
+    def most(self) -> float:
+        """The largest difference there can be."""
+        return self.mean or 0.0
+
+
+def ratio_plan(prefix: str, pools: Pools, dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+    """The smallest detectable effect of every pool, and with `--effect` how many people it takes."""
+    if options.effect is not None and not 0 < options.effect < 1:
+        raise UsageError("For a ratio, --effect is 1 − b: a number between 0 and 1.")
+    table, people, everyone = dataset.table, people_of(dataset.table, options.person), women_and_men(dataset.table)
+    designs, sources = {}, {}
+    for name, branches in pools.items():
+        inside = table["branch"].is_in(branches).fill_null(False).to_numpy()
+        groups = everyone._replace(codes=np.where(inside, everyone.codes, -1))
+        if has_both(groups):
+            scores, sources[name] = _belief(name, options)
+            strata = strata_of(table, groups, ("branch",), people)
+            columns = len(set(PLAYERS.values())) if name == "actors" else 1  # the published words, and either word
+            designs[name] = Design(groups, strata, columns, scores=scores)
+    sizes = detectable(list(designs.values()), people, np.random.default_rng(SEED), power=options.power)
+    for (pool, design), size in zip(designs.items(), sizes, strict=True):
+        women, men = design.groups.sizes(people)
+        less, n = size / (design.scores.mean or 1.0), int((design.groups.codes >= 0).sum())
+        answer = f"b below {1 - less:.2f}" if np.isfinite(less) else "no b is low enough"
+        note = f"{women} women, {men} men: {answer}; {len(designs)} pools are one family; {sources[pool]}"
+        row = Row("plan.detectable", less, n, "1 − b", subset=f"{prefix}.bias_ratio", concept=pool, note=note)
+        known = options.effect is not None and np.isfinite(less)
+        yield from plan_rows(row, n * people_needed(less, options.effect or 1.0) if known else None, options)
+
+
+def _belief(pool: str, options: PlanOptions) -> tuple[Belief, str]:
+    """From men's belief in an earlier run, and the width of its interval; else as assumed."""
+    right = correct_occupation(pool, "man")
+    rows = of_run(options, "occupation_probability", subset=pool, group="man", concept=right)
+    if rows is None or not (rows := rows.filter(PLAIN).drop_nulls(["value", "low", "high"])).height:
+        return Belief(DEVIATION, MEAN), f"belief assumed to have the mean {MEAN:g} and the deviation {DEVIATION:g}"
+    row = rows.row(0, named=True)
+    deviation = (row["high"] - row["low"]) / (2 * NORMAL) * np.sqrt(row["n"])
+    mean = float(np.clip(row["value"], 0.01, 0.99))
+    return Belief(min(float(deviation), 0.95 * np.sqrt(mean * (1 - mean))), mean), "mean and spread from the run"
