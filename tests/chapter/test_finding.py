@@ -19,7 +19,7 @@ from beholder.chapter.finding import (
     widest_first,
     with_metrics,
 )
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
 from beholder.core.results import KEY, Row, results_table
 
 ROWS = [

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.core.results import KEY, PLAIN
 
 

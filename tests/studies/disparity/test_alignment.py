@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.datasets.group_words import GENDER_WORDS, GroupWords
+from beholder.datasets.settings import GENDER_WORDS, GroupWords
 from beholder.studies.disparity.agreement import Alignments, align
 
 ROWS = {"he": [1, 0], "him": [0.6, 0.8], "she": [0, 1], "tie": [1, 0], "bag": [0, 1], "hand": [1, 0], "x": [-1, 0]}

@@ -20,11 +20,11 @@ from beholder.chapter.chapter import (
 )
 from beholder.chapter.finding import by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, MINUS, Result, drawn, has_interval, percent, points, points_range, signed
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.glasshouse.planted import PLANTED_OBJECTS, REFERENCE, implied_gap, implied_matched_gap
-from beholder.studies.disparity.charts import disparity_figures
 from beholder.studies.disparity import findings
+from beholder.studies.disparity.charts import disparity_figures
 from beholder.studies.disparity.findings import Pair, disparity_findings
 
 FEW, TOP = 5, 20  # how many gaps in either direction the short and the long table show

@@ -33,8 +33,8 @@ from beholder.chapter.charts import (
 )
 from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result
-from beholder.studies.disparity.agreement import COLOURS
 from beholder.studies.disparity import findings
+from beholder.studies.disparity.agreement import COLOURS
 from beholder.studies.disparity.findings import AGREES, OPPOSES, UNKNOWN, Pair
 
 BARS = 12  # how many gaps are drawn in either direction

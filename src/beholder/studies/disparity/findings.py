@@ -36,7 +36,7 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
 # Whether a gap points towards the group that word vectors put the concept nearer to
