@@ -66,11 +66,14 @@ class Figure(NamedTuple):
 
     def titled(self, findings: Iterable[Finding]) -> Figure:
         """The figure under the headline of the finding that it illustrates, if it is among these."""
+        same = []
         for each in findings:
             names = [each.kind, *(name for row in each.rows[:1] for name in row.values())]
             if self.answers and all(name in names for name in self.answers) and self.model in ("", each.model):
-                return self._replace(title=sentence(f"{self.model}, " if self.model else "", each.headline))
-        return self
+                same.append(each)
+        if not same or len({each.model for each in same}) > 1:  # one model's headline is not what several show
+            return self
+        return self._replace(title=sentence(f"{self.model}, " if self.model else "", same[0].headline))
 
 
 def sentence(whose: str, seen: str) -> str:
@@ -111,6 +114,18 @@ class Axis(NamedTuple):
         usual = percent_axis() if self.percent else points_axis()
         axis = usual if self.labels is None else alt.Axis(**self.labels)
         return {"title": self.title, "axis": axis, **({"scale": alt.Scale(**self.scale)} if self.scale else {})}
+
+
+RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
+
+
+def ratio_axis(rows: Rows, title: str = "women ÷ men (logarithmic)") -> Axis:
+    """An axis of ratios around 1, from one in a hundred to a hundred at most."""
+    bounds = [bound for row in rows for key in NUMBERS if (bound := row.get(key))]
+    domain = [max(0.01, min(0.5, 0.95 * min(bounds))), min(100.0, max(2.0, 1.05 * max(bounds)))]
+    ticks = [tick for tick in RATIO_TICKS if domain[0] <= tick <= domain[1]]
+    scale = {"type": "log", "domain": domain, "clamp": True, "nice": False}
+    return Axis(title, scale=scale, labels={"values": ticks, "format": "~g"})
 
 
 def forest(
@@ -214,7 +229,7 @@ def heatmap(
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
     legend = alt.Legend(
-        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-_round(most), 0, _round(most)]
+        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-rounded(most), 0, rounded(most)]
     )
     angle = -90 if max(map(len, columns), default=0) > 4 else 0
     top = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelLimit=180)
@@ -239,7 +254,7 @@ def heatmap(
     return alt.layer(*layers).properties(height=room * len(lines))
 
 
-def _round(most: float) -> float:
+def rounded(most: float) -> float:
     """The largest round number up to one."""
     unit = 10.0 ** math.floor(math.log10(most))
     return max(step * unit for step in (1, 2, 5) if step * unit <= most)

@@ -18,6 +18,7 @@ from beholder.chapter.finding import (
     deciding_rows,
     finding,
     metric_rows,
+    once_per_table,
     one_row,
     turned,
     verdict_of_rows,
@@ -93,6 +94,7 @@ def groups(part: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(means["group"].drop_nulls()))
 
 
+@once_per_table
 def pairs(part: pl.DataFrame) -> list[Pair]:
     """Which groups are compared; a name that no group has stands for the rest."""
     known = set(groups(part))
@@ -100,11 +102,13 @@ def pairs(part: pl.DataFrame) -> list[Pair]:
     return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
 
 
+@once_per_table
 def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """The rows that compare these two groups."""
     return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
 
 
+@once_per_table
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
 
@@ -126,6 +130,7 @@ def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return gaps(part, pair).filter(TESTED)
 
 
+@once_per_table
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Gaps of miscalibration that were tested, the widest first; `found` and bounds as in `gaps`."""
     table = deciding_rows(of_pair(part, pair), "miscalibration_gap").filter(TESTED)
