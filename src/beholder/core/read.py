@@ -25,14 +25,10 @@ from polars.exceptions import PanicException
 from beholder.core.errors import BeholderError, DataError, MissingData, UsageError, first_line
 from beholder.core.written_tables import restored
 
-LARGEST = 2 << 30
-"""Bytes of a file that is read whole, and of an array that comes out of one."""
-MOST_CELLS = 200_000_000
-"""Cells of a Parquet table: a small file may claim any number of them."""
-LONGEST_NUMBER = 300
-"""Digits of a whole number; a longer one is beyond every float."""
-HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that is one of two halves of a character."""
+LARGEST = 2 << 30  # bytes of a file that is read whole, and of an array that comes out of one
+MOST_CELLS = 200_000_000  # cells of a Parquet table: a small file may claim any number of them
+LONGEST_NUMBER = 300  # digits of a whole number; a longer one is beyond every float
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that is one of two halves of a character
 Fault = type[BeholderError]
 
 

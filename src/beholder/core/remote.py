@@ -31,8 +31,7 @@ class Status(NamedTuple):
     is_folder: bool
     st_size: int
     st_mtime: float
-    stamp: str
-    """Changes when the bytes change."""
+    stamp: str  # changes when the bytes change
 
 
 class RemotePath(PurePosixPath):

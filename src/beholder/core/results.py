@@ -28,8 +28,7 @@ SCHEMA: dict[str, pl.DataType] = {
 NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")
 """What tells the numbers of one study, model and data set apart."""
-WITHIN = "within "
-"""How the variant of a number begins that was measured within strata."""
+WITHIN = "within "  # how the variant of a number begins that was measured within strata
 PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)
 """The numbers as published, without those that were measured within strata."""
 

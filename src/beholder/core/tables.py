@@ -17,8 +17,7 @@ from beholder.core.errors import DataError
 from beholder.core.files import leads_out
 from beholder.core.read import decoded, parse_json, parse_parquet, read_bytes, read_text
 
-DELIMITERS = (",", ";", "\t")
-"""What separates the cells of a table; of equal counts the first is meant."""
+DELIMITERS = (",", ";", "\t")  # what separates the cells of a table; of equal counts the first is meant
 
 
 def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:

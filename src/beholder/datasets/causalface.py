@@ -29,8 +29,7 @@ class Varied(NamedTuple):
 
     abbreviation: str
     values: tuple[str, ...]
-    suffixes: tuple[str, ...]
-    """Endings, the preferred first: with brightness corrected, then without."""
+    suffixes: tuple[str, ...]  # endings, the preferred first: with brightness corrected, then without
 
 
 VARIED = {

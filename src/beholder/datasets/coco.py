@@ -36,8 +36,7 @@ from beholder.datasets.settings import (
     words_of,
 )
 
-LARGEST = 1 << 63
-"""What is larger is no number of an image."""
+LARGEST = 1 << 63  # what is larger is no number of an image
 
 
 @dataclass
@@ -45,13 +44,11 @@ class Instances:
     """A file of boxes, as columns: a few bytes a box, however large the file."""
 
     path: Path
-    images: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """File name and number of pixels of every image."""
+    images: dict[int, tuple[str, int]] = field(default_factory=dict)  # file name and number of pixels of every image
     categories: dict[int, str] = field(default_factory=dict)
     image: array[int] = field(default_factory=lambda: array("q"))
     category: array[int] = field(default_factory=lambda: array("q"))
-    pixels: array[float] = field(default_factory=lambda: array("d"))
-    """Of the box, not of the outline."""
+    pixels: array[float] = field(default_factory=lambda: array("d"))  # of the box, not of the outline
 
 
 def find(folder: Path, stem: str) -> Path:

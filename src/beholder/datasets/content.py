@@ -24,8 +24,7 @@ from beholder.core.files import leads_out
 from beholder.core.remote import file_system as file_system
 from beholder.core.remote import open_remote, read_remote, remote_status, told
 
-TAR, ROW = "wds:", "hf:"
-"""How the addresses of a tar's members and of a table's rows begin."""
+TAR, ROW = "wds:", "hf:"  # how the addresses of a tar's members and of a table's rows begin
 _PART = re.compile(r"(wds|hf):(.*?)#(\d+)\+(\d+)#(.*)", re.DOTALL)
 _reading = threading.Lock()
 

@@ -42,8 +42,7 @@ class Resolved(NamedTuple):
     """The files that a table's names mean."""
 
     uris: list[str]
-    respelled: dict[str, str]
-    """Names that are spelled otherwise than their files."""
+    respelled: dict[str, str]  # names that are spelled otherwise than their files
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:

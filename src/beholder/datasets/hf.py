@@ -39,21 +39,16 @@ SETTINGS = {
     "split": Setting("", "one split, such as train or test; empty for all"),
     "image": Setting("", "the column with the pictures; empty for the only one there is"),
 }
-SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")
-"""How the files of a split are named: train-00000-of-00002.parquet."""
+SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
-CONVERTED = "@refs%2Fconvert%2Fparquet"
-"""Where the hub keeps every data set as Parquet."""
+CONVERTED = "@refs%2Fconvert%2Fparquet"  # where the hub keeps every data set as Parquet
 
 
 class _Shard(NamedTuple):
     path: str
-    name: str
-    """Below the folder of the data set."""
-    table: pa.Table
-    """All columns but the pictures."""
-    cells: list[tuple[int, int]]
-    """Row group and row of every picture."""
+    name: str  # below the folder of the data set
+    table: pa.Table  # all columns but the pictures
+    cells: list[tuple[int, int]]  # row group and row of every picture
     column: str
 
     def uris(self) -> list[str]:

@@ -165,7 +165,7 @@ class GroupWords:
         return tuple(group for group, own in self.words.items() if not present.isdisjoint(own))
 
 
-GENDER_WORDS = GroupWords(
+GENDER_WORDS = GroupWords(  # the study's words for captions
     "gender",
     {
         "woman": tuple(
@@ -176,7 +176,6 @@ GENDER_WORDS = GroupWords(
         "man": ("man", "mans", "men", "boy", "boys", "father", "fathers", "son", "sons", "he", "his", "him"),
     },
 )
-"""The study's words for captions."""
 
 
 def words_of(text: str, cut: str = "letters") -> set[str]:

@@ -22,14 +22,10 @@ from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.images import open_image, unreadable
 from beholder.datasets.selection import MOST_VALUES, numbers_of
 
-MOST_GROUPS = 50
-"""A text column with more different values identifies people or pictures rather than groups."""
-IDENTIFIERS = ("name", "person")
-"""Columns that identify people, however few they are."""
-MOST_CROSSED = 12
-"""Columns with more groups are not crossed with others."""
-ALIKE_BITS = 7
-"""Pictures whose 64-bit difference hashes differ in at most this many bits may look alike."""
+MOST_GROUPS = 50  # a text column with more different values identifies people or pictures rather than groups
+IDENTIFIERS = ("name", "person")  # columns that identify people, however few they are
+MOST_CROSSED = 12  # columns with more groups are not crossed with others
+ALIKE_BITS = 7  # pictures whose 64-bit difference hashes differ in at most this many bits may look alike
 CHUNKS = 8
 ALIKE = 0.97
 """They do if their small copies correlate at least so: of 5,000 cropped faces no two people's did (FairFace)."""
@@ -55,14 +51,10 @@ class Column(NamedTuple):
     """How a column is read."""
 
     name: str
-    role: str
-    """`groups`, `numbers`, `person` or `ignored`."""
-    how: str
-    """In words: what is made of it, or why nothing is."""
-    values: int
-    """How many different ones there are."""
-    missing: int
-    """How many images lack a label."""
+    role: str  # `groups`, `numbers`, `person` or `ignored`
+    how: str  # in words: what is made of it, or why nothing is
+    values: int  # how many different ones there are
+    missing: int  # how many images lack a label
 
 
 class Survey(NamedTuple):
@@ -70,18 +62,13 @@ class Survey(NamedTuple):
 
     images: int
     columns: list[Column]
-    damaged: dict[str, str]
-    """Image id → why the picture cannot be read."""
-    sizes: list[tuple[int, int]]
-    """Width and height of every picture that can be read."""
-    alike: dict[str, str]
-    """Image id → an earlier image that looks like it."""
+    damaged: dict[str, str]  # image id → why the picture cannot be read
+    sizes: list[tuple[int, int]]  # width and height of every picture that can be read
+    alike: dict[str, str]  # image id → an earlier image that looks like it
     groups: dict[str, pl.DataFrame]
     """Of every column with groups: `group` and `count`, the largest first; a missing label is null."""
-    numbers: dict[str, tuple[float, float, float]]
-    """Of every column of numbers: lowest, median, highest."""
-    identifiers: dict[str, int]
-    """Of every column with too many texts to be groups: how many different ones."""
+    numbers: dict[str, tuple[float, float, float]]  # of every column of numbers: lowest, median, highest
+    identifiers: dict[str, int]  # of every column with too many texts to be groups: how many different ones
     crossings: dict[tuple[str, str], pl.DataFrame]
     """Of two columns with groups: `first`, `second` and `count` of every crossing, those with 0 included."""
 
@@ -217,8 +204,7 @@ UNINTENDED = (
     "Identifying people, deciding anything about a person, or inferring from a face who someone is, "
     "what they feel or what they can do."
 )
-FEW = 10
-"""A crossing with fewer images supports hardly any comparison."""
+FEW = 10  # a crossing with fewer images supports hardly any comparison
 
 
 def datasheet(dataset: Dataset, survey: Survey, source: DatasetSource | None = None) -> str:

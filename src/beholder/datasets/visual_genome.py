@@ -24,22 +24,18 @@ from beholder.datasets.json_stream import JsonRecords, Record
 from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts, read_group_words
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
-PART = 2000
-"""Images whose objects are held as Python values; more are packed into a table."""
-Sizes = Mapping[str, int]
-"""Image id and number of pixels."""
-Aliases = Mapping[str, str]
-"""A name and the one that stands for it."""
+PART = 2000  # images whose objects are held as Python values; more are packed into a table
+Sizes = Mapping[str, int]  # image id and number of pixels
+Aliases = Mapping[str, str]  # a name and the one that stands for it
 
 
-CODED: dict[str, pl.DataType] = {
+CODED: dict[str, pl.DataType] = {  # objects with numbers instead of words: a quarter of the memory
     "image": pl.UInt32(),
     "concept": pl.UInt32(),
     "instances": pl.Int32(),
     "area": pl.Float32(),
     "names": pl.List(pl.UInt32()),
 }
-"""Objects with numbers instead of words: a quarter of the memory."""
 
 
 class _Codes(dict[str, int]):
@@ -55,12 +51,10 @@ class Collected:
     """What is kept of the stream."""
 
     every_image: list[str] = field(default_factory=list)
-    single_group: int = 0
-    """Images whose objects name one group, before those that are left out."""
+    single_group: int = 0  # images whose objects name one group, before those that are left out
     image_ids: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
-    unnamed: int = 0
-    """Objects without a synset in the kept images."""
+    unnamed: int = 0  # objects without a synset in the kept images
     images_with: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many kept images of a group show a concept."""
     _concepts: _Codes = field(default_factory=_Codes)
@@ -132,8 +126,7 @@ def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes:
     return collected
 
 
-Thing = tuple[list[str], list[str], float]
-"""An object's synsets, its names, and the pixels of its box."""
+Thing = tuple[list[str], list[str], float]  # an object's synsets, its names, and the pixels of its box
 
 
 def _things(records: JsonRecords, record: Record, aliases: Aliases) -> list[Thing]:
@@ -232,7 +225,7 @@ def image_files(folder: Path) -> dict[str, str]:
 # Visual Genome
 
 LICENCE = "CC BY 4.0"
-GENDER_TERMS = GroupWords(
+GENDER_TERMS = GroupWords(  # the study's synsets
     "gender",
     {
         "woman": tuple(
@@ -251,7 +244,6 @@ GENDER_TERMS = GroupWords(
         ),
     },
 )
-"""The study's synsets."""
 SETTINGS = {
     "objects": Setting("", "another file of objects, in Visual Genome's format"),
     "image_data": Setting("", "another file of picture sizes"),

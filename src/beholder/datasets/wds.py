@@ -44,10 +44,8 @@ RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)
 """Key and ending: what comes before and after the first dot of a member's name."""
 TEXTS = ("txt", "text", "cls")
-LONGEST = 1 << 20
-"""Labels of more bytes than this are none."""
-VERSION = 1
-"""Of what is noted of a tar."""
+LONGEST = 1 << 20  # labels of more bytes than this are none
+VERSION = 1  # of what is noted of a tar
 BLOCK, LOOKED_THROUGH = 1 << 16, 8
 """Bytes of a tar behind a URI that are fetched at a time, and tars that are looked through at a time."""
 Record = dict[str, Any]

@@ -28,10 +28,8 @@ from beholder.core.tables import column_in, read_table, require_columns, with_pl
 class Instruction:
     """How a study puts its prompts to a model that answers in words."""
 
-    template: str
-    """What the model reads beside the picture; `{}` stands for the prompt."""
-    yes: str
-    """The answer that agrees; its raw logit is the channel `logit_true`."""
+    template: str  # what the model reads beside the picture; `{}` stands for the prompt
+    yes: str  # the answer that agrees; its raw logit is the channel `logit_true`
     no: str
     read_off: str | None = None
     """The agreeing answer as a released script writes it, where it reads another token than `yes` has (` Yes`)."""
@@ -77,10 +75,8 @@ def refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
 # PromptSet
 
 ALWAYS, NEVER = "*", ""
-NAMES_LEVEL = "identity"
-"""The level of prompts that name people: they are not listed on a page."""
-ONE_LEVEL = "prompts"
-"""The level of prompts for which a user names none: they all compete."""
+NAMES_LEVEL = "identity"  # the level of prompts that name people: they are not listed on a page
+ONE_LEVEL = "prompts"  # the level of prompts for which a user names none: they all compete
 COLUMNS = ("prompt_id", "text", "level", "concept", "template", "valence", "dimension", "correct_for")
 SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
