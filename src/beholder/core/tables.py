@@ -128,6 +128,19 @@ def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:
         )
 
 
+def text_columns(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
+    """The table with these columns as texts; a missing column, an empty cell or an empty table is refused."""
+    require_columns(table, columns, path)
+    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
+    for name in columns:
+        empty = table[name].is_null() | (table[name] == "")
+        if empty.any():
+            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
+    if not table.height:
+        raise DataError(f"{path}: the table has no rows.")
+    return table
+
+
 def read_labels(
     path: Path,
     image: str,

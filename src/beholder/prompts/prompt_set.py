@@ -21,7 +21,7 @@ import polars as pl
 
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, UnknownName
-from beholder.core.tables import column_in, read_table, require_columns, with_plain_names
+from beholder.core.tables import column_in, read_table, require_columns, text_columns, with_plain_names
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,6 @@ def read_templates(path: Path) -> dict[str, str]:
             raise DataError(f"{path}: the text of the wording {name!r} needs one {{}}.")
     refuse_repeated(table["template"], "wording", path)
     return dict(table.iter_rows())
-
-
-def text_columns(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
-    """The table with these columns as texts; a missing column, an empty cell or an empty table is refused."""
-    require_columns(table, columns, path)
-    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
-    for name in columns:
-        empty = table[name].is_null() | (table[name] == "")
-        if empty.any():
-            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
-    if not table.height:
-        raise DataError(f"{path}: the table has no rows.")
-    return table
 
 
 def refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
