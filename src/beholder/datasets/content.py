@@ -22,7 +22,7 @@ from beholder.core.digests import content_digest, file_digest, file_stamp
 from beholder.core.errors import BadImage, first_line, masked
 from beholder.core.files import leads_out
 from beholder.core.remote import file_system as file_system
-from beholder.core.remote import open_remote, read_remote, remote_status, told
+from beholder.core.remote import open_remote, read_remote, remote_errors, remote_status
 
 TAR, ROW = "wds:", "hf:"  # how the addresses of a tar's members and of a table's rows begin
 _PART = re.compile(r"(wds|hf):(.*?)#(\d+)\+(\d+)#(.*)", re.DOTALL)
@@ -71,7 +71,7 @@ def open_binary(address: str, *, block: int = 0) -> Any:
 def files_below(folder: str) -> list[str]:
     """The names of all files in a folder and below, relative to it, sorted; hidden ones are left out."""
     if is_remote(folder):
-        with told(folder, "listed"):
+        with remote_errors(folder, "listed"):
             system, root = file_system(folder)
             names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
     else:
@@ -177,7 +177,7 @@ def _group(path: str, group: int, column: str) -> Any:
 
     if path.endswith(".arrow"):
         return record_batches(path)[group].column(column)
-    with told(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
+    with remote_errors(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
         return pq.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
 
 

@@ -23,7 +23,7 @@ import polars as pl
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData, first_line, masked
 from beholder.core.files import cache_folder, write_whole
-from beholder.core.remote import told
+from beholder.core.remote import remote_errors
 from beholder.core.tables import table_of, with_plain_names
 from beholder.datasets.content import (
     Part,
@@ -130,7 +130,7 @@ class _Shard:
     def looked_through(self) -> Self:
         """The same, after its members were read."""
         path = self.path
-        with told(path, "read"):
+        with remote_errors(path, "read"):
             try:
                 with open_binary(path, block=BLOCK) as raw:
                     self._look_through(raw)
