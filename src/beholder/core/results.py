@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_parquet
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 
 SCHEMA: dict[str, pl.DataType] = {
     "metric": pl.String(),

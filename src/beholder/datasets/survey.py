@@ -5,7 +5,6 @@ Every picture is opened once. Columns with many different texts, such as names, 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
@@ -39,14 +38,6 @@ class Look(NamedTuple):
     small: npt.NDArray[np.float32]
 
 
-class Seen(NamedTuple):
-    """What one look at a picture says: its size and what it looks like, or why it cannot be read."""
-
-    size: tuple[int, int] | None
-    look: Look | None
-    reason: str | None
-
-
 class Column(NamedTuple):
     """How a column is read."""
 
@@ -75,12 +66,15 @@ class Survey(NamedTuple):
 
 def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> Survey:
     """Look at every picture and count every label."""
-    ids, seen = dataset.table["image_id"].to_list(), []
+    looks, sizes, damaged = dict[str, Look](), list[tuple[int, int]](), dict[str, str]()
     with ThreadPoolExecutor() as pool:
-        for one in pool.map(_look, dataset.table["uri"]):
+        for image, seen in zip(dataset.table["image_id"], pool.map(_look, dataset.table["uri"]), strict=True):
             advance(1)
-            seen.append(one)
-    looks = {image: one.look for image, one in zip(ids, seen, strict=True) if one.look is not None}
+            if isinstance(seen, str):
+                damaged[image] = seen
+            else:
+                size, looks[image] = seen
+                sizes.append(size)
     columns = columns_of(dataset)
     texts = {each.name: dataset.table[each.name].cast(pl.String) for each in columns if each.role != "numbers"}
     numbers = {each.name: numbers_of(dataset.table[each.name]) for each in columns if each.role == "numbers"}
@@ -93,8 +87,8 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     return Survey(
         len(dataset),
         columns,
-        {image: one.reason for image, one in zip(ids, seen, strict=True) if one.reason},
-        [one.size for one in seen if one.size],
+        damaged,
+        sizes,
         look_alikes(looks),
         groups,
         {name: _range(column) for name, column in numbers.items() if column is not None},
@@ -139,12 +133,13 @@ def group_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
     return {name: dict(_counts(column.cast(pl.String)).drop_nulls("group").rows()) for name, column in few.items()}
 
 
-def _look(uri: str) -> Seen:
+def _look(uri: str) -> tuple[tuple[int, int], Look] | str:
+    """A picture's size and what it looks like, or why it cannot be read."""
     try:
         picture = open_image(uri)
     except BadImage as error:
-        return Seen(None, None, error.reason)
-    return Seen(picture.size, look_of(picture), None)
+        return error.reason
+    return picture.size, look_of(picture)
 
 
 def look_of(picture: Image.Image) -> Look:
@@ -178,10 +173,7 @@ def look_alikes(looks: dict[str, Look]) -> dict[str, str]:
 
 
 def _counts(column: pl.Series) -> pl.DataFrame:
-    counted = Counter(column.to_list())
-    table = pl.DataFrame(
-        {"group": list(counted), "count": list(counted.values())}, schema_overrides={"group": pl.String}
-    )
+    table = column.alias("group").value_counts().cast({"count": pl.Int64})
     return table.sort("count", "group", descending=[True, False], nulls_last=True)
 
 
@@ -208,13 +200,13 @@ FEW = 10  # a crossing with fewer images supports hardly any comparison
 
 
 def datasheet(dataset: Dataset, survey: Survey, source: DatasetSource | None = None) -> str:
-    """The card as Markdown."""
-    return "\n".join([*_head(dataset, source), *_people(survey), *_pictures(survey), *_notes(dataset)]) + "\n"
+    """The data sheet as Markdown, without pictures and without names of people."""
+    notes = ["", "## Notes", "", *(f"- {escape(note)}" for note in dataset.notes)] if dataset.notes else []
+    return "\n".join([*_head(dataset, source), *_people(survey), *_pictures(survey), *notes]) + "\n"
 
 
 def _head(dataset: Dataset, source: DatasetSource | None) -> Iterator[str]:
-    yield f"# Data sheet: {escape(dataset.name)}"
-    yield ""
+    yield from (f"# Data sheet: {escape(dataset.name)}", "")
     yield from _table(
         ["", ""],
         [
@@ -237,28 +229,19 @@ def _people(survey: Survey) -> Iterator[str]:
         rows = [[group or "no label", str(count), f"{count / survey.images:.0%}"] for group, count in groups.rows()]
         yield from ("", f"### {escape(name)}", "", *_table(["group", "images", "share"], rows))
     others = [
-        *(
-            [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
-            for name, (low, middle, high) in survey.numbers.items()
-        ),
-        *(
-            [name, f"{count} different values, not listed; {missing[name]} missing"]
-            for name, count in survey.identifiers.items()
-        ),
+        [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
+        for name, (low, middle, high) in survey.numbers.items()
     ]
+    for name, count in survey.identifiers.items():
+        others.append([name, f"{count} different values, not listed; {missing[name]} missing"])
     if others:
         yield from ("", "### Other columns", "", *_table(["column", "values"], others))
     for (first, second), counts in survey.crossings.items():
-        yield from ("", f"### {escape(first)} and {escape(second)}", "", *_crossing_table(counts))
-
-
-def _crossing_table(counts: pl.DataFrame) -> Iterator[str]:
-    wide = counts.pivot("second", index="first", values="count")
-    yield from _table(["", *wide.columns[1:]], [[str(cell) for cell in row] for row in wide.rows()])
-    few = counts.filter(pl.col("count") < FEW).height
-    if few:
-        yield ""
-        yield f"{few} of {counts.height} crossings have fewer than {FEW} images."
+        wide = counts.pivot("second", index="first", values="count")
+        cells = _table(["", *wide.columns[1:]], [[str(cell) for cell in row] for row in wide.rows()])
+        yield from ("", f"### {escape(first)} and {escape(second)}", "", *cells)
+        if few := counts.filter(pl.col("count") < FEW).height:
+            yield from ("", f"{few} of {counts.height} crossings have fewer than {FEW} images.")
 
 
 def _pictures(survey: Survey) -> Iterator[str]:
@@ -269,11 +252,6 @@ def _pictures(survey: Survey) -> Iterator[str]:
             rows.append([f"{what} in pixels", f"{min(values)} to {max(values)}, median {median(values):g}"])
     rows.append(["Look like an earlier picture", str(len(survey.alike))])
     yield from _table(["", ""], rows)
-
-
-def _notes(dataset: Dataset) -> Iterator[str]:
-    if dataset.notes:
-        yield from ("", "## Notes", "", *(f"- {escape(note)}" for note in dataset.notes))
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

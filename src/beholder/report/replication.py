@@ -14,7 +14,7 @@ import polars as pl
 
 from beholder.core.files import write_whole
 from beholder.core.results import place
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 from beholder.published.ledger import DATA, NOWHERE, ORIGINS, RUN, TABLES, VERDICTS, as_records, counts, printed_studies
 from beholder.report.number_table import Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
