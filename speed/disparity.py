@@ -12,8 +12,8 @@ import numpy as np
 from bench import Claim, alone, compared, main, timed
 from sklearn.metrics import average_precision_score
 
+from beholder.metrics.average_precision import resampled, shuffled
 from beholder.metrics.intervals import Resampler
-from beholder.metrics.precision_gaps import resampled, shuffled
 
 
 def world(images: int, concepts: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

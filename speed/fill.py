@@ -14,8 +14,8 @@ from beholder.datasets.images import open_image
 from beholder.models.load import load_model
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 
 def pairs(options: Namespace) -> Iterator[Claim]:

@@ -26,8 +26,8 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import executor
 from beholder.scores.fill import fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 
 class Averages(ContrastiveScorer):

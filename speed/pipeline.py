@@ -40,8 +40,8 @@ from beholder.scores import executor
 from beholder.scores.executor import usable_cores
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.reading import Reader, ReadOptions, WorkersOnDemand
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 SIZES = ((640, 480), (480, 640), (640, 427), (612, 612))
 SHAPES = {

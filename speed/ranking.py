@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from bench import Claim, compared, main, timed
 
-from beholder.metrics.ranking import descending, ranked
+from beholder.metrics.association import descending, ranked
 
 ATTRIBUTES = {"gender": 2, "race": 3}
 TOP = 1000

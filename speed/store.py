@@ -36,10 +36,9 @@ from beholder.prompts.prompt_set import PromptSet, prompt_set
 from beholder.scores import fill as filling
 from beholder.scores import scoring
 from beholder.scores.reading import Opened
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.shelf import Shelf
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.perception.prompts import NEUTRAL, Dimension
 from beholder.studies.perception.scores import read_judged
 

@@ -34,8 +34,7 @@ from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import Answerer, ContrastiveScorer, Embedder, Floats, Scorer, embed_in_batches
 from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction, correct_for, prompt_set, read_prompts
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies import STUDIES
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import PlanOptions, mean_row

@@ -8,9 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.calibration import repeat as repeating
-from beholder.calibration.claims import Cell
-from beholder.calibration.repeat import Block, blocks_of, repeat, simulate
+from beholder.calibration import claims as repeating
+from beholder.calibration.claims import Block, Cell, blocks_of, repeat, simulate
 
 CELL = Cell("gaps", "5 + 40", "noise")
 ASKED: dict[str, Any] = {"worlds": 6, "seed": 1, "workers": 1}

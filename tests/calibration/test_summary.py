@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.calibration.claims import Cell
-from beholder.calibration.repeat import SCHEMA
+from beholder.calibration.claims import SCHEMA, Cell
 from beholder.calibration.summary import (
     OVERLOOKED,
     TOO_MANY,

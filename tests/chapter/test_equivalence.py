@@ -6,7 +6,7 @@ import polars as pl
 
 from beholder.chapter.chapter import gap_equivalence_table, ratio_equivalence_table
 from beholder.core.results import Row, results_table
-from beholder.metrics.equivalence import VERDICTS
+from beholder.metrics.group_tests import VERDICTS
 
 
 def part(*rows: Row) -> pl.DataFrame:

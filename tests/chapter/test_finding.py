@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from beholder.chapter.finding import Finding, finding, valued
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE, VERDICTS
 from beholder.core.results import KEY, Row, results_table
 
 ROWS = [

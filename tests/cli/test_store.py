@@ -21,8 +21,8 @@ from beholder.datasets import open_dataset
 from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 
 @pytest.fixture

@@ -187,7 +187,7 @@ def test_a_comparison_says_the_value_of_each_group_and_how_it_was_judged(rng):
     values[3, 1] = np.nan
     (judged,) = judge([compare_groups(values, groups, people, rng, shuffles=499)])
     for column in (0, 1):
-        found = comparison_at(judged, (0, column), "woman", "man").turned()
+        found = comparison_at(judged, (0, column), "woman", "man").swapped()
         assert found.sides == pytest.approx((values[20:, column].mean(), np.nanmean(values[:20, column])))
         assert found.low < found.own[0] < found.value < found.own[1] < found.high
         assert found.method == "499 shuffles of people; the largest of 2 studentised numbers"
@@ -258,8 +258,8 @@ def test_departures_are_what_a_sum_of_attributes_leaves_of_each_cell(rng):
 
 @pytest.mark.parametrize("design", ["plain", "cells", "additive"])
 def test_moving_values_gives_the_sums_of_moving_groups(design, rng):
+    from beholder.comparison.groups import no_strata
     from beholder.comparison.means import _Fit, _Moves, units_of
-    from beholder.comparison.strata import no_strata
 
     n = 60
     table = pl.DataFrame({"g": rng.choice(list("abcdef"), n), "s": np.repeat(["x", "y", "z"], n // 3)})

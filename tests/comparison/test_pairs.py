@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from beholder.comparison import compare_pairs, judge
-from beholder.comparison.pairs import _estimates
+from beholder.comparison.shuffles import _estimates
 
 
 def paired(differences: np.ndarray, seed: int = 0, shuffles: int = 999):

@@ -45,7 +45,7 @@ def test_few_people_are_arranged_in_every_order():
 
 def test_nothing_is_told_where_one_is_all_alike():
     part = compare_ranks(np.ones(40), numbers()[0], ONE, np.random.default_rng(0))
-    assert not part.told.any()
+    assert not part.judgeable.any()
 
 
 def test_numbers_without_a_link_are_called_in_few_worlds():

@@ -21,9 +21,8 @@ from beholder.cli.commands import REFUSED
 from beholder.core.errors import BeholderError
 from beholder.scores import fill as filling
 from beholder.scores import shelf as shelves
-from beholder.scores.inventory import verify_store
-from beholder.scores.store import Store
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
+from beholder.scores.store import Store, verify_store
 
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EMFILE", "ESTALE")
 OPERATIONS = ("open to read", "read", "open to write", "write", "fsync", "rename", "unlink", "mkdir", "chmod", "link")

@@ -17,8 +17,8 @@ from beholder.models.scorer import ContrastiveScorer, NullScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 PROMPTS = prompt_set("toy", [{"text": text} for text in ("kind", "cold", "clever")])
 OTHERS = prompt_set("others", [{"text": text} for text in ("rich", "poor", "tall")])

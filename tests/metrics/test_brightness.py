@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beholder.metrics.brightness import coarse, sign_map
+from beholder.metrics.association import coarse, sign_map
 
 
 def test_signs_are_averaged_over_pairs_whatever_their_size():

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics.equivalence import (
+from beholder.metrics.group_tests import (
     DIFFERENCE,
     EQUIVALENT,
     SMALL,
     UNDECIDED,
+    group_moments,
     ratio_equivalence,
     verdict,
     welch_equivalence,
 )
-from beholder.metrics.group_tests import group_moments
 from beholder.metrics.intervals import Resampler, mean_estimate, ratio_estimate
 
 

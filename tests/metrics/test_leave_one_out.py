@@ -7,9 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from beholder.metrics.average_precision import average_precision
+from beholder.metrics.average_precision import average_precision, left_out
 from beholder.metrics.intervals import difference_reach
-from beholder.metrics.precision_gaps import left_out
 
 
 def rankings(

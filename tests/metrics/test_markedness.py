@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beholder.metrics.ranking import unmarked
+from beholder.metrics.association import unmarked
 
 
 def test_an_image_counts_where_the_neutral_prompt_scores_higher():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, slopes
+from beholder.metrics.clustered import BySeed, by_seed, combined, curvatures, differences, slopes
 
 
 def rng(seed: int = 1) -> np.random.Generator:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control
 
-from beholder.metrics.multiplicity import benjamini_hochberg, holm, simes
+from beholder.metrics.group_tests import benjamini_hochberg, holm, simes
 
 P_VALUES = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1))
 

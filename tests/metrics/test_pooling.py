@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beholder.metrics.variance import partial_pooling
+from beholder.metrics.clustered import partial_pooling
 
 
 def test_groups_that_differ_by_no_more_than_their_errors_are_one():

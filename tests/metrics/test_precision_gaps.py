@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from beholder.metrics.average_precision import average_precision
+from beholder.metrics.average_precision import (
+    LabelShuffles,
+    average_precision,
+    measured,
+    prevalences,
+    resampled,
+    shuffled,
+)
 from beholder.metrics.intervals import Resampler, centred_interval
-from beholder.metrics.precision_gaps import LabelShuffles, measured, prevalences, resampled, shuffled
 
 RNG = np.random.default_rng
 

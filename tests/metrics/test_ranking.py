@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.metrics.ranking import descending, ndkl, ranked, skew_at_k
+from beholder.metrics.association import descending, ndkl, ranked, skew_at_k
 
 DESIRED = {"gender": {"male": 1 / 2, "female": 1 / 2}, "race": {"white": 1 / 3, "black": 1 / 3, "asian": 1 / 3}}
 

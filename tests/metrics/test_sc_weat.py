@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.metrics.ranking import sc_weat
+from beholder.metrics.association import sc_weat
 
 PAIRS = {"white-black": "race", "asian-black": "race", "asian-white": "race", "male-female": "gender"}
 

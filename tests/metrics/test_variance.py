@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
+from beholder.metrics.clustered import variance_shares
 from beholder.metrics.group_tests import group_moments, omega_squared
-from beholder.metrics.variance import variance_shares
 
 
 def rng(seed: int = 1) -> np.random.Generator:

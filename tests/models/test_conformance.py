@@ -27,8 +27,8 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Embedder
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 torch = pytest.importorskip("torch")
 

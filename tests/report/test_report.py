@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder._run import Run
-from beholder.comparison.verdicts import VERDICTS
+from beholder.comparison.family import VERDICTS
 from beholder.report.page import render
 from beholder.studies import STUDIES
 

@@ -22,9 +22,9 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import fill as filling
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.shelf import Shelf
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 
 class Hashing(ContrastiveScorer):

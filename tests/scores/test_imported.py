@@ -15,7 +15,7 @@ from beholder.core.errors import BadScores
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.imported import import_scores
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.apa.prompts import identity_prompts
 
 IMAGES = ["x/0.jpg", "x/1.jpg", "x/2.jpg"]

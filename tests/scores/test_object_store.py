@@ -28,9 +28,8 @@ from beholder.datasets import content, open_dataset
 from beholder.scores import fill as filling
 from beholder.scores import shelf as shelves
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.inventory import stored_models, verify_store
-from beholder.scores.store import Store
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
+from beholder.scores.store import Store, stored_models, verify_store
 
 fsspec = pytest.importorskip("fsspec")
 s3fs = pytest.importorskip("s3fs")

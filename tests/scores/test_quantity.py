@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import BeholderError
-from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, channel_for, looks_for_things, quantity
+from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, channel_for, is_detector, quantity
 
 CELLS = np.linspace(-2, -0.5, 12, dtype=np.float32).reshape(3, 4)
 SCALE = {"logit_scale": 100.0, "logit_bias": -10.0}
@@ -56,5 +56,5 @@ def test_every_channel_has_a_unit():
 
 
 def test_detectors_are_told_apart_by_their_channels():
-    assert looks_for_things(("presence", "area"))
-    assert not looks_for_things(("cosine",))
+    assert is_detector(("presence", "area"))
+    assert not is_detector(("cosine",))

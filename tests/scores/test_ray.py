@@ -40,10 +40,9 @@ from beholder.scores import ray_pool, ray_scorer
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import RayOptions, connect, ray_map, ray_options
 from beholder.scores.ray_scorer import RayScorer, on_ray
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, Scored
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 PROMPTS = prompt_set("toy", [{"text": "a photo of a doctor"}, {"text": "a photo of a dog"}])
 SKIP = FillOptions(skip_bad_images=True)
@@ -149,7 +148,7 @@ def all_up(scorer: RayScorer) -> list[int]:
     deadline = time.monotonic() + 60
     while len(scorer.pool.ready) < 4 and time.monotonic() < deadline:
         list(scorer.pool.map(lambda model, job: None, range(4)))
-    return [scorer.pool.ray.get(each.actor.run.remote(lambda model, job: os.getpid(), 0)) for each in scorer.pool.ready]
+    return [scorer.pool.ray.get(each.run.remote(lambda model, job: os.getpid(), 0)) for each in scorer.pool.ready]
 
 
 @pytest.mark.slow
@@ -395,7 +394,7 @@ def node(cpus: int, gpus: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("options", "nodes", "cards", "fleet"),
+    ("options", "nodes", "needs_gpu", "fleet"),
     [
         (RayOptions(), [node(16, 8), node(16, 8)], None, (16, 1, 1)),
         (RayOptions(gpus_per_worker=0.5), [node(16, 2), node(4)], None, (4, 1, 0.5)),
@@ -405,10 +404,10 @@ def node(cpus: int, gpus: int = 0) -> dict[str, Any]:
         (RayOptions(), [node(6), node(6)], None, (2, 4, 0)),
         (RayOptions(), [node(2)], None, (1, 2, 0)),
         (RayOptions(workers=4), [node(4)], None, (4, 1, 0)),
-        (RayOptions(), [node(2)], True, (1, 1, 1)),  # Ray waits for a machine with a card
+        (RayOptions(), [node(2)], True, (1, 1, 1)),  # Ray waits for a machine with a GPU
     ],
 )
-def test_workers_take_one_card_each_or_four_cores(
-    options: RayOptions, nodes: list[dict[str, Any]], cards: bool | None, fleet: tuple[int, float, float]
+def test_workers_take_one_gpu_each_or_four_cores(
+    options: RayOptions, nodes: list[dict[str, Any]], needs_gpu: bool | None, fleet: tuple[int, float, float]
 ):
-    assert ray_pool._fleet(options, nodes, ray_pool.CPUS, cards=cards) == fleet
+    assert ray_pool._fleet(options, nodes, ray_pool.CPUS, needs_gpu=needs_gpu) == fleet

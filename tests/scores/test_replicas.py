@@ -23,8 +23,8 @@ from beholder.models.spec import device_names
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import fill as filling
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 PROMPTS = prompt_set("toy", [{"text": "a photo of a doctor"}, {"text": "a photo of a dog"}])
 

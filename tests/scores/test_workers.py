@@ -26,8 +26,8 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import executor, reading
 from beholder.scores import fill as filling
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 PROMPTS = prompt_set("toy", [{"text": text} for text in ("a", "b", "c")])
 THREADS, PROCESSES = FillOptions(processes=0), FillOptions(processes=2)

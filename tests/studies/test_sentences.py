@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from beholder.comparison.verdicts import DIFFERENCE, VERDICTS
+from beholder.comparison.family import DIFFERENCE, VERDICTS
 from beholder.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]

@@ -24,11 +24,10 @@ from beholder.datasets import open_dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.recorded import Places
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.custom.study import custom_study
-from beholder.view.gallery import Sheet, open_gallery
+from beholder.view import Sheet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.calibration.claims import Cell
-from beholder.calibration.repeat import PLACE, SCHEMA, repeat
+from beholder.calibration.claims import PLACE, SCHEMA, Cell, repeat
 from beholder.core.errors import UnknownName
 from beholder.core.progress import Progress, silent
 from beholder.core.read import read_parquet
@@ -149,8 +148,7 @@ def listed(table: pl.DataFrame, share: str) -> list[str]:
 
 # The whole calibration
 
-UNFAIR_WORLDS = 20
-"""Worlds of a wholly unfair model, which differ little."""
+UNFAIR_WORLDS = 20  # worlds of a wholly unfair model, which differ little
 
 
 @dataclass(frozen=True)
@@ -158,8 +156,7 @@ class CalibrationOptions:
     """How many worlds, and who draws them."""
 
     worlds: int = 400
-    again: int = 4000
-    """Worlds of a cell that does not keep its promise in the first ones; 0: it is not drawn again."""
+    again: int = 4000  # worlds of a cell that does not keep its promise in the first ones; 0: it is not drawn again
     seed: int = 20260801
     workers: int = 1
     progress: Progress = silent

@@ -29,8 +29,8 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE
-from beholder.metrics.equivalence import VERDICTS
+from beholder.comparison.family import DIFFERENCE
+from beholder.metrics.group_tests import VERDICTS
 
 if TYPE_CHECKING:
     from beholder.chapter.charts import Figure  # loads altair

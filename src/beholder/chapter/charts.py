@@ -232,7 +232,7 @@ def heatmap(
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
     legend = alt.Legend(
-        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-_round(most), 0, _round(most)]
+        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-rounded(most), 0, rounded(most)]
     )
     angle = -90 if max(map(len, columns), default=0) > 4 else 0
     top = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelLimit=180)
@@ -257,10 +257,10 @@ def heatmap(
     return alt.layer(*layers).properties(height=room * len(lines))
 
 
-def _round(most: float) -> float:
+def rounded(most: float) -> float:
     """The largest round number up to one.
 
-    >>> _round(4.97), _round(0.31)
+    >>> rounded(4.97), rounded(0.31)
     (2.0, 0.2)
     """
     unit = 10.0 ** math.floor(math.log10(most))

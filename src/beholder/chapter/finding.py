@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.chapter.numbers import Result
 from beholder.chapter.queries import metric_rows
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.core.results import KEY
 
 

@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.results import KEY, PLAIN
 
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 FOUND = (pl.col("verdict") == DIFFERENCE).fill_null(False)
 """Whether the comparison found a difference."""
 
 
+def once_per_table(
+    query: Callable[Concatenate[pl.DataFrame, Arguments], Answer],
+) -> Callable[Concatenate[pl.DataFrame, Arguments], Answer]:
+    """A query that remembers its answers for as long as a table lives: chapters ask the same many times."""
+    known: dict[int, dict[object, Answer]] = {}
+
+    def asked(part: pl.DataFrame, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        if id(part) not in known:
+            known[id(part)] = {}
+            weakref.finalize(part, known.pop, id(part))
+        answers, key = known[id(part)], (args, *kwargs.items())
+        if key not in answers:
+            answers[key] = query(part, *args, **kwargs)
+        return answers[key]
+
+    return update_wrapper(asked, query)
+
+
+@once_per_table
 def metric_rows(part: pl.DataFrame, metric: str, *, absent: bool = False) -> pl.DataFrame:
     """The published rows of one metric, named without its study; with `absent`, also those without a value."""
-    table = part.filter(pl.col("metric").str.ends_with(f".{metric}"), PLAIN)
-    return table if absent else table.filter(pl.col("value").is_not_null())
+    return _of_metric(part, metric).filter(PLAIN if absent else PLAIN & pl.col("value").is_not_null())
 
 
+def _of_metric(part: pl.DataFrame, metric: str) -> pl.DataFrame:
+    split = _by_metric(part)
+    names = [name for name in split if name.endswith(f".{metric}")]
+    if len(names) > 1:
+        return part.filter(pl.col("metric").is_in(names))
+    return split[names[0]] if names else part.clear()
+
+
+@once_per_table
+def _by_metric(part: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    return {str(name): rows for (name,), rows in part.group_by(["metric"], maintain_order=True)}
+
+
+@once_per_table
 def deciding_rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
     """The rows of one metric that have a value and decide."""
-    return deciding(part.filter(pl.col("metric").str.ends_with(f".{metric}"), pl.col("value").is_not_null()))
+    return deciding(_of_metric(part, metric).filter(pl.col("value").is_not_null()))
 
 
 def deciding(table: pl.DataFrame) -> pl.DataFrame:
@@ -39,10 +76,14 @@ def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
     return table.row(0, named=True) if table.height else None
 
 
-def by_model(part: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+def by_model(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     """Each model with its rows."""
-    for (model,), own in part.group_by(["model"], maintain_order=True):
-        yield str(model), own
+    return [(part["model"][0], part)] if part["model"].n_unique() == 1 else _split_by_model(part)
+
+
+@once_per_table
+def _split_by_model(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    return [(str(model), own) for (model,), own in part.group_by(["model"], maintain_order=True)]
 
 
 def by_column(table: pl.DataFrame, column: str) -> dict[str, Result]:

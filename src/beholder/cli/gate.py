@@ -24,7 +24,7 @@ from beholder._gate import Verdict, judge_folder, read_rules
 from beholder.chapter.numbers import number
 from beholder.cli.console import out, say_json
 from beholder.cli.options import LATEST, run_or_latest
-from beholder.comparison.verdicts import NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import NOT_MEASURED, TOO_LITTLE
 from beholder.core.files import write_whole
 from beholder.core.results import place
 

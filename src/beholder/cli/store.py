@@ -14,9 +14,8 @@ import typer
 from beholder.cli.console import bar, err, out, say_json, show
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import store_folder
-from beholder.scores import inventory
-from beholder.scores.inventory import StoredModel, stored_models, verify_store
-from beholder.scores.store import Store
+from beholder.scores import store as stores
+from beholder.scores.store import Store, StoredModel, stored_models, verify_store
 
 AGES = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -70,20 +69,20 @@ def clean_command(
     wanted = model or older_than or larger_than or everything
     if not wanted and not leftovers:
         raise UsageError("Say what to remove: --model, --older-than, --larger-than, --leftovers or --all.")
-    models = _chosen(inventory.stored_models(place), model or [], older_than, larger_than) if wanted else []
-    files = inventory.leftovers(place) if leftovers else []
+    models = _chosen(stores.stored_models(place), model or [], older_than, larger_than) if wanted else []
+    files = stores.leftovers(place) if leftovers else []
     if not models and not files:
         err.print("Nothing to remove.")
         return
     if models:
         _show(models)
     if files:
-        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(inventory.size_of, files)))}")
+        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(stores.size_of, files)))}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
         err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
         return
-    inventory.remove_leftovers(files)
-    inventory.remove_models(models)
+    stores.remove_leftovers(files)
+    stores.remove_models(models)
     err.print(f"Removed {len(models):,} models and {len(files):,} leftover files.")
 
 

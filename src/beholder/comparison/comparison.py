@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from beholder.comparison.family import Judged
-from beholder.comparison.strata import Strata
-from beholder.comparison.verdicts import verdict_of
+from beholder.comparison.family import Judged, verdict_of
+from beholder.comparison.groups import Strata
 from beholder.core.results import Row
 
 
@@ -34,15 +33,15 @@ class Comparison(NamedTuple):
     """The value of each group, within the strata."""
     method: str = ""
 
-    def turned(self) -> Comparison:
+    def swapped(self) -> Comparison:
         """The same seen from the other group: second less first."""
         sides = self.sides and (self.sides[1], self.sides[0])
-        turned = self._replace(group=self.against, against=self.group, value=-self.value, sides=sides)
-        return turned._replace(low=-self.high, high=-self.low, own=(-self.own[1], -self.own[0]))
+        swapped = self._replace(group=self.against, against=self.group, value=-self.value, sides=sides)
+        return swapped._replace(low=-self.high, high=-self.low, own=(-self.own[1], -self.own[0]))
 
     def upward(self) -> Comparison:
         """The same with the group first that is higher."""
-        return self.turned() if self.value < 0 else self
+        return self.swapped() if self.value < 0 else self
 
     def through(self, scale: Callable[[float], float]) -> Comparison:
         """The same on another scale, which must rise: value and bounds as logarithms, or beside a landmark."""

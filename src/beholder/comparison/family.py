@@ -4,10 +4,12 @@ Every number has a deviate: its distance from what no effect gives, in its own s
 large the deviate is by chance; it is taken as at least as heavy-tailed as a normal number, so that a permutation of
 unequal spreads does not promise more than Welch's test. Deviates are put on the scale of their own null, so that a few
 tiny groups do not raise the bar for all. The largest of the family in each shuffle gives p and the simultaneous bounds.
+A verdict is one of five things that can be said about a difference; one rule decides between them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,18 +17,36 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from beholder.comparison.verdicts import ALPHA, FEWEST, FEWEST_ARRANGEMENTS
-
 Array = npt.NDArray[np.floating]
-TAILS = (0.9, 0.95, 0.99)
-"""Where a null is compared with a normal one."""
-TIE = 1e-5
-"""Relative differences below this are rounding: such shuffles count as equal."""
+DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS = (
+    "difference found",
+    "none found",
+    "too little data",
+    "fact",
+    "not measured",
+)
+SIGNS = dict(zip(VERDICTS, "●○△■–", strict=True))  # a shape for every verdict, so that it is told apart without colour
+ALPHA = 0.05  # a p-value for the whole family up to this is a difference found
+FEWEST = 5  # people below whom nothing is said of a group
+FEWEST_ARRANGEMENTS = 40  # with fewer arrangements of the labels no p-value is small enough to mean anything
+TAILS = (0.9, 0.95, 0.99)  # where a null is compared with a normal one
+TIE = 1e-5  # relative differences below this are rounding: such shuffles count as equal
 NORMAL = 1.959963984540054
-HELD = 1 << 21
-"""Deviates sorted at once."""
-ENDLESS = 1e9
-"""The deviate of a difference without any spread."""
+MODERATE = 4.0  # errors up to which a skewed t is bent; beyond, the expansion fails and would hide strong effects
+HELD = 1 << 21  # deviates sorted at once
+ENDLESS = 1e9  # the deviate of a difference without any spread
+SURE = 0.025  # each side of the exact bound of a group without spread, before it is made as safe as its family
+
+
+def verdict_of(p_value: float | None, people: int, arrangements: float = math.inf) -> str:
+    """What a test says; `people` are those of the smallest group.
+
+    >>> verdict_of(0.01, 30), verdict_of(0.2, 30), verdict_of(0.01, 4), verdict_of(None, 30)
+    ('difference found', 'none found', 'too little data', 'too little data')
+    """
+    if people < FEWEST or arrangements < FEWEST_ARRANGEMENTS or p_value is None or math.isnan(p_value):
+        return TOO_LITTLE
+    return DIFFERENCE if p_value <= ALPHA else NONE_FOUND
 
 
 class Part(NamedTuple):
@@ -54,7 +74,7 @@ class Part(NamedTuple):
     """The values whose difference each number is, within the strata: of the first group, and of the second."""
 
     @property
-    def told(self) -> npt.NDArray[np.bool_]:
+    def judgeable(self) -> npt.NDArray[np.bool_]:
         """Which numbers can be judged at all."""
         enough = (self.people >= FEWEST) & (self.arrangements >= FEWEST_ARRANGEMENTS)
         return np.asarray(enough & np.isfinite(self.value) & np.isfinite(self.deviate))
@@ -67,7 +87,7 @@ def nothing_told(people: npt.NDArray[np.int_]) -> Part:
 
 
 class Judged(NamedTuple):
-    """A part's numbers with p-values and bounds that hold for the whole family at once; NaN where nothing is told."""
+    """A part's numbers with p-values and bounds that hold for the whole family at once; NaN where there are none."""
 
     value: Array
     low: Array
@@ -159,29 +179,29 @@ def part_from_null(
 
 def judge(parts: Sequence[Part]) -> list[Judged]:
     """Every part with p-values and bounds that hold for all parts together: they are one family."""
-    told = [part for part in parts if part.told.any()]
-    exact = bool(told) and all(part.exact for part in told) and len(told) == 1
-    count = min((len(part.largest) for part in told), default=0)
+    able = [part for part in parts if part.judgeable.any()]
+    exact = bool(able) and all(part.exact for part in able) and len(able) == 1
+    count = min((len(part.largest) for part in able), default=0)
     largest = np.zeros(count)
-    for number, part in enumerate(told):
+    for number, part in enumerate(able):
         # An exact part has all arrangements in order; beside others they are drawn, as shuffles are.
         drawn = part.largest
-        if len(told) > 1 and (part.exact or len(drawn) > count):
+        if len(able) > 1 and (part.exact or len(drawn) > count):
             drawn = np.random.default_rng(number).choice(drawn, size=count)
         largest = np.maximum(largest, drawn)
-    numbers = sum(int(part.told.sum()) for part in told)
+    numbers = sum(int(part.judgeable.sum()) for part in able)
     tried = f"all {count:,} arrangements" if exact else f"{count:,} shuffles"
     method = f"{tried} of people; the largest of {numbers:,} studentised numbers" if numbers else "no test"
     return [_judged(part, np.sort(largest), method, exact=exact) for part in parts]
 
 
 def _judged(part: Part, largest: Array, method: str, *, exact: bool) -> Judged:
-    count, told = len(largest), part.told
-    deviate = np.where(told, part.deviate / part.scale, 0.0)
+    count, able = len(largest), part.judgeable
+    deviate = np.where(able, part.deviate / part.scale, 0.0)
     beyond = count - np.searchsorted(largest, deviate * (1 - TIE), side="left")
     p_value = beyond / max(count, 1) if exact else (1.0 + beyond) / (1 + count)
-    p_value = np.where(told, np.minimum(np.maximum(p_value, 1 / max(count, 1) if exact else 0.0), 1.0), np.nan)
-    found = told & (np.nan_to_num(p_value, nan=1.0) <= ALPHA)
+    p_value = np.where(able, np.minimum(np.maximum(p_value, 1 / max(count, 1) if exact else 0.0), 1.0), np.nan)
+    found = able & (np.nan_to_num(p_value, nan=1.0) <= ALPHA)
     below, above = _reach(part, critical_value(largest, exact=exact))
     own = _reach(part, NORMAL)
     # A difference without spread is found by its p-value: its exact bounds do not take that back.
@@ -189,10 +209,10 @@ def _judged(part: Part, largest: Array, method: str, *, exact: bool) -> Judged:
     below = np.where(found & (part.value > 0), np.minimum(below, near), below)
     above = np.where(found & (part.value < 0), np.minimum(above, near), above)
     margin = np.maximum(below, above)
-    low, high = (np.where(told & (margin > 0), each, np.nan) for each in (part.value - below, part.value + above))
-    margin = np.where(told & (margin > 0), margin, np.nan)
-    at_most = told & (beyond == 0)
-    alone = part.value - np.where(told, own[0], np.nan), part.value + np.where(told, own[1], np.nan)
+    low, high = (np.where(able & (margin > 0), each, np.nan) for each in (part.value - below, part.value + above))
+    margin = np.where(able & (margin > 0), margin, np.nan)
+    at_most = able & (beyond == 0)
+    alone = part.value - np.where(able, own[0], np.nan), part.value + np.where(able, own[1], np.nan)
     rest = part.people, part.arrangements, alone, part.sides, method
     return Judged(part.value, low, high, p_value, at_most, found, margin, *rest)
 
@@ -210,10 +230,6 @@ def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False)
     """The deviate (of these, ascending) that a number must exceed for its p to be at most `alpha`."""
     allowed = int(alpha * (len(largest) + (not exact)) + 1e-9) - (not exact)
     return float(largest[len(largest) - 1 - allowed]) if 0 <= allowed < len(largest) else np.inf
-
-
-MODERATE = 4.0
-"""Up to so many errors a skewed t is bent; beyond them the expansion does not hold, and would hide strong effects."""
 
 
 def skewed(t: Array, skew: Array | float) -> Array:
@@ -244,8 +260,7 @@ def normal_scale(t: Array, freedom: Array) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         large = np.where(np.isinf(freedom), np.abs(t), np.sqrt(freedom * np.log1p(t**2 / freedom)))
-        factor = np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3))
-    return np.asarray(factor * large)
+        return np.asarray(np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3)) * large)
 
 
 def student_scale(z: Array | float, freedom: Array) -> Array:

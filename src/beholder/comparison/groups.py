@@ -1,28 +1,105 @@
-"""Groups: whom is compared, with sizes, and how the groups differ in everything else (balance)."""
+"""Whom is compared: people, the groups they belong to, and the strata within which groups are compared.
+
+Pictures of one person count once, by one rule for every study. Strata are other labels, so that what they explain is
+not held against the groups. Where every group has people in the crossing of the labels, people change groups within
+its cells only. Where cells are too thin, the labels are taken off additively and residuals are shuffled (Freedman and
+Lane 1983). Where a label and the groups are the same, nothing can be taken off: the plain difference is judged, and
+`coincide` says so.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, compress
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison.people import Codes, People
-from beholder.comparison.verdicts import FEWEST
+from beholder.comparison.family import FEWEST
+from beholder.core.errors import UnknownName
+from beholder.core.results import WITHIN
 from beholder.core.tables import column_in
 from beholder.datasets.selection import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
 
 Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+COLUMNS = ("person", "name", "identity", "seed", "subject")  # they say who is shown; the first that is there is used
 CROSSING = " × "
 REST = "everyone else"
-FEWEST_NUMBERS = 3
-"""Different numbers below which there is no slope."""
-MOST_GROUPS = 20
-"""A column with more values has no groups that could be unbalanced."""
+FEWEST_NUMBERS = 3  # different numbers below which there is no slope
+MOST_GROUPS = 20  # a column with more values has no groups that could be unbalanced
+UNBALANCED = 0.2  # Cramér's V from which a label is called unbalanced, if it is more than chance gives
+ENOUGH = 0.8  # share of every group's people with someone of another group in their cell: below, cells are too thin
+CROWDED = 5  # people a cell has on average: with fewer, taking off every cell's own level costs more than it tells
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class People:
+    """Who is shown in each image: `codes[i]` is a number for the person of image i."""
+
+    codes: Codes
+    column: str | None = None
+    """The column that says so; None where each image counts as someone else."""
+
+    def __len__(self) -> int:
+        return self.count
+
+    @cached_property
+    def count(self) -> int:
+        """How many people there are."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    @cached_property
+    def repeated(self) -> bool:
+        """Whether anybody has more than one image."""
+        return self.count < len(self.codes)
+
+    def rows(self, keep: npt.NDArray[np.bool_ | np.intp]) -> People:
+        """The people of some of the images, numbered anew."""
+        return People(np.unique(self.codes[keep], return_inverse=True)[1], self.column)
+
+    def described(self) -> str:
+        """For the page and the record.
+
+        >>> People(np.array([0, 0, 1])).described()
+        '2 people, 3 pictures; each person counts once'
+        """
+        if not self.repeated:
+            return f"{self.count:,} people, one picture each"
+        return f"{self.count:,} people, {len(self.codes):,} pictures; each person counts once"
+
+    def conflicts(self, table: pl.DataFrame, columns: Sequence[str]) -> dict[str, int]:
+        """For each column, how many people have more than one value in it; columns without a conflict are left out."""
+        known = [name for name in columns if name in table.columns]
+        shown = table.select(pl.Series("_person", self.codes), *(pl.col(name).cast(pl.String) for name in known))
+        values = shown.group_by("_person").agg(pl.all().drop_nulls().n_unique())
+        return {name: count for name in known if (count := int((values[name] > 1).sum()))}
+
+
+def people_of(table: pl.DataFrame, column: str | None = None) -> People:
+    """Who is shown: by `column`, else by the first of `COLUMNS` that the table has; a blank is someone else.
+
+    >>> people_of(pl.DataFrame({"name": ["Ada", "Ada", None]})).codes.tolist()
+    [0, 0, 1]
+    """
+    if column is not None and column not in table.columns:
+        raise UnknownName("column for --person", column, table.columns)
+    used = column or next((name for name in COLUMNS if name in table.columns), None)
+    if used is None:
+        return People(np.arange(table.height))
+    names = table[used].cast(pl.String).str.strip_chars().to_list()
+    known: dict[object, int] = {}
+    codes = [known.setdefault(name or ("", row), len(known)) for row, name in enumerate(names)]
+    return People(np.array(codes, dtype=np.intp), used)
+
+
+# Groups
 
 
 class Groups(NamedTuple):
@@ -84,25 +161,18 @@ class Imbalance(NamedTuple):
     """A label that is spread unequally over the groups: differences between groups may be its doing."""
 
     column: str
-    association: float
-    """Cramér's V: 0 spread alike, 1 the groups and the label are the same."""
-    shares: dict[str, dict[str, float]]
-    """For each value of the label, its share in each group."""
-
-
-UNBALANCED = 0.2
-"""Cramér's V from which a label is called unbalanced, if it is more than chance gives."""
+    association: float  # Cramér's V: 0 spread alike, 1 the groups and the label are the same
+    shares: dict[str, dict[str, float]]  # for each value of the label, its share in each group
 
 
 def _imbalance(groups: Groups, table: pl.DataFrame, people: People, column: str) -> Imbalance | None:
     if column not in table.columns or not 1 < table[column].n_unique() <= MOST_GROUPS:
         return None
     other = group_by(table, (column,))
-    inside = (groups.codes >= 0) & (other.codes >= 0)
-    triples = np.unique(np.stack([groups.codes, other.codes, people.codes])[:, inside], axis=1)
-    counts = np.zeros((len(groups.names), len(other.names)))
-    np.add.at(counts, (triples[0], triples[1]), 1)
-    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    known = groups._replace(codes=np.where(other.codes >= 0, groups.codes, -1))
+    counts = _people_in(known, np.maximum(other.codes, 0), people)
+    mine, theirs = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
+    counts = counts[mine][:, theirs]
     if min(counts.shape, default=0) < 2:
         return None
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
@@ -111,12 +181,9 @@ def _imbalance(groups: Groups, table: pl.DataFrame, people: People, column: str)
     association = float(np.sqrt(excess / counts.sum() / (min(counts.shape) - 1)))
     if association < UNBALANCED or excess < free + 3 * np.sqrt(2 * free):
         return None
-    values = [name for code, name in enumerate(other.names) if (triples[1] == code).any()]
-    there = [name for code, name in enumerate(groups.names) if (triples[0] == code).any()]
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    return Imbalance(
-        column, association, {v: dict(zip(there, shares[:, k].tolist(), strict=True)) for k, v in enumerate(values)}
-    )
+    names, shares = list(compress(groups.names, mine)), (counts / counts.sum(axis=1, keepdims=True)).T.tolist()
+    by_value = zip(compress(other.names, theirs), shares, strict=True)
+    return Imbalance(column, association, {value: dict(zip(names, row, strict=True)) for value, row in by_value})
 
 
 def groups_of(images: pl.DataFrame, by: Sequence[str]) -> list[Groups]:
@@ -180,3 +247,124 @@ def natural(name: str) -> list[tuple[float, str]]:
     if name.startswith("under ") and parts:
         parts[0] = (parts[0][0] - 0.5, parts[0][1])
     return parts
+
+
+# Strata
+
+
+class Strata(NamedTuple):
+    """Labels to compare within."""
+
+    labels: tuple[str, ...]
+    """The labels that are taken into account."""
+    cells: Codes
+    """Each image's cell of the labels' crossing: people change groups within it; all 0 where labels are taken off."""
+    design: Array
+    """Columns that are taken off additively, `[n_images, n_columns]`; none where cells are used."""
+    coincide: tuple[str, ...] = ()
+    """Labels that cannot be told apart from the groups: they are not taken into account."""
+    crossed: Groups | None = None
+    """The labels' crossing, whether its cells are used or too thin."""
+    attribute: str = ""
+    """What is compared within them."""
+
+    @property
+    def variant(self) -> str | None:
+        """For the results' column `variant`: in what the number differs from the plain one.
+
+        >>> Strata(("branch",), np.zeros(2, int), np.empty((2, 0))).variant
+        'within branch'
+        """
+        return f"{WITHIN}{', '.join(self.labels)}" if self.labels else None
+
+    @property
+    def note(self) -> str | None:
+        """What a reader must know."""
+        if not self.coincide:
+            return None
+        return "; ".join(f"{self.attribute} and {name} cannot be told apart here" for name in self.coincide)
+
+    def rows(self, keep: npt.NDArray[np.bool_]) -> Strata:
+        """The strata of some of the images."""
+        crossed = None if self.crossed is None else self.crossed._replace(codes=self.crossed.codes[keep])
+        return self._replace(cells=self.cells[keep], design=self.design[keep], crossed=crossed)
+
+
+def no_strata(images: int, coincide: tuple[str, ...] = (), attribute: str = "") -> Strata:
+    """Nothing to compare within."""
+    return Strata((), np.zeros(images, dtype=np.intp), np.empty((images, 0)), coincide, attribute=attribute)
+
+
+def strata_of(table: pl.DataFrame, groups: Groups, labels: Sequence[str], people: People) -> Strata:
+    """What these groups are compared within: those of the labels that the table has and that vary.
+
+    A label that an image lacks is a value of its own.
+    """
+    inside = groups.codes >= 0
+    known = [name for name in labels if name in table.columns and name not in groups.attribute.split(CROSSING)]
+    filled = table.select(pl.col(name).cast(pl.String).fill_null(UNKNOWN) for name in known)
+    varied = [name for name in known if filled[name].filter(pl.Series(inside)).n_unique() > 1]
+    coincide = tuple(name for name in varied if _coincides(groups, group_by(filled, (name,)).codes, people))
+    used = [name for name in varied if name not in coincide]
+    if used and _thick(groups, (crossed := group_by(filled, used)).codes, people):
+        none = np.empty((table.height, 0))
+        return Strata(tuple(used), crossed.codes, none, coincide, crossed, groups.attribute)
+    while used and not _estimable(groups, _dummies(filled, used)[inside], inside):
+        coincide = (*coincide, used.pop())  # together the labels say all about the groups: the last one is left out
+    return _taken_off(filled, used, groups, coincide, group_by(filled, used) if used else None)
+
+
+def additive_strata(table: pl.DataFrame, groups: Groups, labels: Sequence[str]) -> Strata:
+    """The labels taken off additively, whatever the groups are: also labels that the groups are made of."""
+    filled = table.select(pl.col(name).cast(pl.String).fill_null(UNKNOWN) for name in labels if name in table.columns)
+    varied = [name for name in filled.columns if filled[name].filter(pl.Series(groups.codes >= 0)).n_unique() > 1]
+    return _taken_off(filled, varied, groups)
+
+
+def _taken_off(
+    filled: pl.DataFrame, used: list[str], groups: Groups, coincide: tuple[str, ...] = (), crossed: Groups | None = None
+) -> Strata:
+    if not used:
+        return no_strata(len(groups.codes), coincide, groups.attribute)
+    together = np.zeros(len(groups.codes), dtype=np.intp)
+    return Strata(tuple(used), together, _dummies(filled, used), coincide, crossed, groups.attribute)
+
+
+def _people_in(groups: Groups, cells: Codes, people: People) -> npt.NDArray[np.int_]:
+    """How many people each group has in each cell: `[n_groups, n_cells]`."""
+    inside = groups.codes >= 0
+    triples = np.unique(np.stack([groups.codes, cells, people.codes])[:, inside], axis=1)
+    counts = np.zeros((len(groups.names), int(cells.max(initial=0)) + 1), dtype=int)
+    np.add.at(counts, (triples[0], triples[1]), 1)
+    return counts
+
+
+def _thick(groups: Groups, cells: Codes, people: People) -> bool:
+    """Whether cells have people enough on average, and most people someone of another group in theirs."""
+    counts = _people_in(groups, cells, people)
+    mixed, sizes = (counts > 0).sum(axis=0) > 1, counts.sum(axis=1)
+    share = (counts[:, mixed].sum(axis=1)[sizes > 0] / sizes[sizes > 0]).min(initial=1.0)
+    return bool(counts.sum() >= CROWDED * counts.any(axis=0).sum() and share >= ENOUGH)
+
+
+def _coincides(groups: Groups, cells: Codes, people: People) -> bool:
+    """Whether fewer than five people of some group have anybody of another group in their cell."""
+    counts = _people_in(groups, cells, people)
+    mixed = counts[:, (counts > 0).sum(axis=0) > 1].sum(axis=1)
+    return bool((mixed[counts.sum(axis=1) >= FEWEST] < FEWEST).any())
+
+
+def _dummies(filled: pl.DataFrame, labels: Sequence[str]) -> Array:
+    """A column for every value but the first of every label."""
+    columns = [group_by(filled, (name,)) for name in labels]
+    return np.concatenate(
+        [(each.codes[:, None] == np.arange(1, len(each.names))).astype(np.float64) for each in columns], axis=1
+    )
+
+
+def _estimable(groups: Groups, design: Array, inside: npt.NDArray[np.bool_]) -> bool:
+    """Whether the groups are told apart by more than the labels together."""
+    member = (groups.codes[inside, None] == np.unique(groups.codes[inside])[None, 1:]).astype(np.float64)
+    full = np.column_stack([np.ones(len(design)), design])
+    left = member - full @ np.linalg.lstsq(full, member, rcond=None)[0]
+    return bool(np.linalg.matrix_rank(left, tol=1e-6) == member.shape[1])

@@ -17,6 +17,8 @@ from scipy import sparse
 
 from beholder.comparison.family import (
     ENDLESS,
+    FEWEST,
+    SURE,
     Judged,
     Part,
     largest_of,
@@ -25,35 +27,23 @@ from beholder.comparison.family import (
     part_from_null,
     skewed,
 )
-from beholder.comparison.groups import Groups
-from beholder.comparison.people import Codes, People
+from beholder.comparison.groups import Codes, Groups, People, Strata, no_strata
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
-from beholder.comparison.strata import Strata, no_strata
-from beholder.comparison.verdicts import FEWEST
 
 Array = npt.NDArray[np.float64]
-HELD = 1 << 23
-"""Numbers worked on at once."""
-NOTHING = 1e-12
-"""Relative to the largest score: differences below this are rounding errors."""
-MOST_SKEW = 3.0
-"""More than so few people can tell."""
-SMALL = 10
-"""People below whom a group's own spread is not trusted to be smaller than that of all groups together."""
-SURE = 0.025
-"""Each side of the exact bound of a group without spread, before it is made as safe as its family."""
+HELD = 1 << 23  # numbers worked on at once
+NOTHING = 1e-12  # relative to the largest score: differences below this are rounding errors
+MOST_SKEW = 3.0  # more than so few people can tell
+SMALL = 10  # people below whom a group's own spread is not trusted to be smaller than that of all groups together
 
 
 class Units(NamedTuple):
     """One row for every person and group that occur together."""
 
-    values: Array
-    """`[n_units, n_columns]`; NaN where the person has no score."""
+    values: Array  # `[n_units, n_columns]`; NaN where the person has no score
     groups: Codes
-    blocks: Codes
-    """Units that may change groups with each other have one number."""
-    design: Array
-    """What is taken off besides the blocks' own levels."""
+    blocks: Codes  # units that may change groups with each other have one number
+    design: Array  # what is taken off besides the blocks' own levels
     levels: Codes | None
     """Whose mean is taken off: cells of the strata, or people shown in several groups; None for all as one."""
 
@@ -66,15 +56,11 @@ class Units(NamedTuple):
 class Membership(NamedTuple):
     """Which pictures are one unit, and which units may change groups with each other."""
 
-    inside: Codes
-    """The pictures that have a group."""
-    unit: Codes
-    """The unit of each of them."""
-    keys: Codes
-    """Person, group and cell of every unit: `[3, n_units]`."""
+    inside: Codes  # the pictures that have a group
+    unit: Codes  # the unit of each of them
+    keys: Codes  # person, group and cell of every unit: `[3, n_units]`
     blocks: Codes
-    several: npt.NDArray[np.bool_]
-    """Units of people who are shown in several groups: each such person is a block."""
+    several: npt.NDArray[np.bool_]  # units of people who are shown in several groups: each such person is a block
 
 
 def membership(groups: Groups, people: People, cells: Codes) -> Membership:
@@ -351,8 +337,7 @@ def _compared(
     return Part(value, error, freedom, deviate, scale, largest, *drawn)
 
 
-Powers = tuple[Array, Array, Array]
-"""Sums of values, of their squares and of their cubes."""
+Powers = tuple[Array, Array, Array]  # sums of values, of their squares and of their cubes
 
 
 class _Moves:
@@ -448,8 +433,7 @@ class Levels(NamedTuple):
     first: Array
     second: Array
     errors: tuple[Array, Array]
-    least: tuple[Array, Array]
-    """The least margin of each, where the group has no spread."""
+    least: tuple[Array, Array]  # the least margin of each, where the group has no spread
 
 
 def levels_of(
@@ -490,8 +474,7 @@ def levels_of(
     return Levels(means[0], means[1], (errors[0], errors[1]), (least[0], least[1]))
 
 
-OPEN = 1e6
-"""Stands for a ratio's upper bound where the second mean may be 0."""
+OPEN = 1e6  # stands for a ratio's upper bound where the second mean may be 0
 
 
 def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tuple[Array, Array]:
@@ -580,5 +563,5 @@ def _sloped(
     deviate = found.deviates()[0]
     scale, largest = largest_of(null, deviate, exact=moves.exact)
     value, error, freedom = (part[0] for part in found[:3])
-    told = moves.exact, moves.arrangements, who, np.zeros(shape)
-    return Part(value, error, freedom, deviate, scale, largest, *told)
+    drawn = moves.exact, moves.arrangements, who, np.zeros(shape)
+    return Part(value, error, freedom, deviate, scale, largest, *drawn)

@@ -15,20 +15,15 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from beholder.comparison.family import Part, critical_value
-from beholder.comparison.groups import Groups
+from beholder.comparison.groups import Groups, People, Strata
 from beholder.comparison.means import compare_groups, each_stratum
-from beholder.comparison.people import People
-from beholder.comparison.strata import Strata
 
 Array = npt.NDArray[np.float64]
 POWER = 0.8
 WORLDS, SHUFFLES = 400, 499
-WORK = 1e9
-"""Products that one run of the engine may take: with more people and columns fewer shuffles and worlds do."""
-MANY = 100
-"""People in the smallest group from whom on a difference does not change the null of its own column."""
-WITHIN = 0.1
-"""Share of a score's variance that differs between pictures of one person: assumed."""
+WORK = 1e9  # products that one run of the engine may take: with more people and columns fewer shuffles and worlds do
+MANY = 100  # people in the smallest group from whom on a difference does not change the null of its own column
+WITHIN = 0.1  # share of a score's variance that differs between pictures of one person: assumed
 STEPS = 14
 Draw = Callable[[int, np.random.Generator], Array]
 """Noise of so many columns: `[n_images, n_columns]`, of standard deviation 1."""
@@ -101,8 +96,7 @@ class Design(NamedTuple):
     groups: Groups
     strata: Strata | None = None
     columns: int = 1
-    contrasts: Array | None = None
-    """All that is judged of one column; without them, every two groups."""
+    contrasts: Array | None = None  # all that is judged of one column; without them, every two groups
     scores: Scores = Scores()
 
     def weights(self) -> Array:
@@ -155,13 +149,13 @@ def _bar(designs: Sequence[Design], people: People, rng: np.random.Generator, dr
     repeats = 2 if max((len(each.groups.codes) for each in designs), default=0) > 1000 else 4
     for _ in range(repeats):
         of_design = [_parts(each, people, rng, draw) for each in designs]
-        parts = [part for own in of_design for part in own if part.told.any()]
+        parts = [part for own in of_design for part in own if part.judgeable.any()]
         if not parts:
             return np.inf, [np.nan] * len(designs)
         count = min(len(part.largest) for part in parts)
         drawn = [rng.permutation(part.largest)[:count] for part in parts]
         bars.append(critical_value(np.sort(np.max(drawn, axis=0))))
-        scales += [own[0].scale.mean() if own[0].told.any() else np.nan for own in of_design]
+        scales += [own[0].scale.mean() if own[0].judgeable.any() else np.nan for own in of_design]
     return float(np.mean(bars)), (scales / repeats).tolist()
 
 

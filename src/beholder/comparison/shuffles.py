@@ -1,6 +1,13 @@
 """Shuffles: what the labels could have been if they meant nothing. People change places within blocks.
 
 With few arrangements all of them are taken; else a sample, in which the arrangement itself counts as one. Pure.
+Beside shuffled groups (`means.py`), three comparisons are made here:
+- pairs: two models (or two moments) that saw the same people. If they did not differ, they could change places for any
+  unit (a person, or a few together): what it adds to the differences would change its sign. All flip together.
+- exchanged answers: does a model give more belief to what is right for a person than to what is right for others?
+  Right answers are exchanged among people of one block (such as one gender), so that what a model believes of
+  everybody, or of a whole block, is no evidence.
+- ranks: do two numbers per person rise together (Spearman), beyond what their blocks explain?
 """
 
 from __future__ import annotations
@@ -8,15 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from math import lgamma
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
-from beholder.comparison.people import Codes
+from beholder.comparison.family import (
+    ENDLESS,
+    FEWEST_ARRANGEMENTS,
+    SURE,
+    Part,
+    largest_of,
+    normal_scale,
+    nothing_told,
+    part_from_null,
+)
+from beholder.comparison.groups import Codes
 
 SHUFFLES = 1999
-HELD = 1 << 22
-"""Places held at once: shuffles come in parts."""
+HELD = 1 << 22  # places held at once: shuffles come in parts
 
 
 class Shuffles:
@@ -94,3 +112,158 @@ def _match(labels: Codes, wanted: Codes) -> npt.NDArray[np.intp]:
     match = np.empty(len(labels), dtype=np.intp)
     match[np.argsort(wanted, kind="stable")] = np.argsort(labels, kind="stable")
     return match
+
+
+Array = npt.NDArray[np.float64]
+NOTHING = 1e-6  # relative to the difference: spreads below this are rounding errors
+
+
+def shares_of(whole: Array, without: Array, count: Array, left: Array) -> tuple[Array, Array]:
+    """What each unit adds to differences, and its weight, from leaving it out: for `compare_pairs`.
+
+    `without[n_units, n_columns]` are the differences without each unit; `count` and `left` are what the numbers count
+    (images, people), with all units and without each.
+
+    >>> shares_of(np.array([2.0]), np.array([[3.0], [1.0]]), np.array([2]), np.array([[1], [1]]))[0].ravel().tolist()
+    [0.5, 1.5]
+    """
+    weights = np.maximum(1 - left / np.maximum(count, 1), 0.0)
+    total = weights.sum(axis=0)
+    weights = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / max(len(left), 1))
+    shares = (whole - without) * (1 - weights) + weights * whole
+    return shares + (whole - shares.sum(axis=0)) * weights, weights
+
+
+def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuffles: int = SHUFFLES) -> Part:
+    """Differences from what units add to them, `shares[n_units, n_columns]`: a part `[n_columns]` of a family.
+
+    `weights` are what units would add to a difference of 1 that is alike for all: each column of them adds up to 1.
+    A column with a NaN is not judged.
+
+    >>> part = compare_pairs(np.full((8, 1), 0.125), np.full((8, 1), 0.125), np.random.default_rng(0))
+    >>> part.value, part.arrangements
+    (array([1.]), 256.0)
+    """
+    units, known = len(shares), ~np.isnan(shares).any(axis=0)
+    shares, weights = np.where(known, shares, 0.0), np.where(known, weights, 0.0)
+    exact = 2.0**units <= shuffles
+    signs = _all_signs(units) if exact else rng.choice([-1.0, 1.0], size=(shuffles, units))
+    value, error, freedom = _estimates(np.ones((1, units)), shares, weights)
+    deviate = _deviates(value, error, freedom)[0]
+    scale, largest = largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
+    moving = np.where(known, (np.abs(shares) > 0).sum(axis=0), 0)
+    people = np.where(2.0**moving < FEWEST_ARRANGEMENTS, 0, moving)
+    # If a share q of people did not differ, n units would all differ alike with probability (1 − q)ⁿ.
+    least = np.where(error[0] > 0, 0.0, np.abs(value[0]) * (1 - SURE ** (1 / np.maximum(moving, 1))))
+    made = np.where(known, value[0], np.nan), error[0], freedom[0], deviate
+    return Part(*made, scale, largest, exact, 2.0**units, people, least)
+
+
+def _all_signs(units: int) -> Array:
+    """Every arrangement of signs, all as they are first."""
+    return np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1))
+
+
+def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Differences after flips, their errors and degrees of freedom: `[n_flips, n_columns]` each.
+
+    Freedom is that of as many normal units as would have these fourth powers: a few that count for all count as few.
+    """
+    value = signs @ shares
+    turned = value * (signs @ (shares * weights))
+    squares = (shares**2).sum(axis=0) - 2 * turned + value**2 * (weights**2).sum(axis=0)
+    fourths = (
+        (shares**4).sum(axis=0)
+        - 4 * value * (signs @ (shares**3 * weights))
+        + 6 * value**2 * (shares**2 * weights**2).sum(axis=0)
+        - 4 * value**3 * (signs @ (shares * weights**3))
+        + value**4 * (weights**4).sum(axis=0)
+    )
+    squares = np.where(squares <= NOTHING**2 * value**2, 0.0, squares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(squares / np.maximum(1 - (weights**2).sum(axis=0), 1e-9))
+        alike = np.where(squares > 0, 3 * squares**2 / fourths, np.inf)
+    return value, error, np.clip(0.8 * alike - 1, 1.0, max(len(shares) - 1, 1))
+
+
+def _deviates(value: Array, error: Array, freedom: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(value == 0, 0.0, np.abs(value) / error)
+    return np.minimum(np.nan_to_num(normal_scale(t, freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
+
+
+class Exchanged(NamedTuple):
+    """Mean belief in the right answers, what exchanged answers give, and the part of a family that judges it."""
+
+    value: float
+    expected: float  # the mean over all exchanges, exactly
+    by_person: Array  # for each person, belief in the right answer less that in the answers of the block, on average
+    part: Part  # one number: value less expected; only more than expected counts
+
+
+def exchanged(
+    beliefs: Array, answers: Codes, blocks: Codes, rng: np.random.Generator, shuffles: int = SHUFFLES
+) -> Exchanged | None:
+    """From `beliefs[n_people, n_answers]`; None where all people of every block have the same answer: no contrast.
+
+    >>> made = exchanged(np.eye(8), np.arange(8), np.zeros(8, int), np.random.default_rng(0))
+    >>> made.value, made.expected
+    (1.0, 0.125)
+    """
+    right = beliefs[np.arange(len(answers)), answers]
+    expected = np.empty(len(answers))
+    several = 0
+    for block in np.unique(blocks):
+        mine = np.flatnonzero(blocks == block)
+        shares = np.bincount(answers[mine], minlength=beliefs.shape[1]) / len(mine)
+        expected[mine] = beliefs[mine] @ shares
+        several += len(mine) if (shares < 1).all() else 0
+    if not several:
+        return None
+    moves = Shuffles(answers, blocks, rng, shuffles)
+    null = [beliefs[np.arange(len(answers)), answers[part]].mean(axis=1) for part in moves.parts()]
+    part = part_from_null(
+        np.array([right.mean()]),
+        np.concatenate(null)[:, None],
+        people=several,
+        arrangements=moves.arrangements,
+        exact=moves.exact,
+        one_sided=True,
+        centre=np.array([expected.mean()]),
+    )
+    return Exchanged(float(right.mean()), float(expected.mean()), right - expected, part)
+
+
+ALIKE = 1e-9  # squares of ranks below which all are alike: any two that differ lie half a rank apart at least
+
+
+def compare_ranks(
+    first: Array, second: Array, blocks: Codes, rng: np.random.Generator, shuffles: int = SHUFFLES
+) -> Part:
+    """The correlation of one entry per person, as a part of one number; people change places within blocks.
+
+    Nothing is judged where either is all alike within every block.
+
+    >>> compare_ranks(np.arange(6.0), -np.arange(6.0), np.zeros(6, int), np.random.default_rng(0), 99).value.round(9)
+    array([-1.])
+    """
+    one, other = (_centred(rankdata(values), blocks) for values in (first, second))
+    length = np.sqrt((one**2).sum() * (other**2).sum())
+    if min((one**2).sum(), (other**2).sum()) <= ALIKE:
+        return nothing_told(np.array([len(first)]))
+    moves = Shuffles(np.unique(first, return_inverse=True)[1], blocks, rng, shuffles)
+    null = np.concatenate([one[part] @ other for part in moves.parts()]) / length
+    return part_from_null(
+        np.array([one @ other / length]),
+        null[:, None],
+        people=len(first),
+        arrangements=moves.arrangements,
+        exact=moves.exact,
+        centre=np.zeros(1),
+    )
+
+
+def _centred(ranks: Array, blocks: Codes) -> Array:
+    """What is left of ranks without their block's mean."""
+    codes = np.unique(blocks, return_inverse=True)[1]
+    return np.asarray(ranks - (np.bincount(codes, ranks) / np.bincount(codes))[codes])

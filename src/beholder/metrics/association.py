@@ -91,3 +91,134 @@ def half_precision_mean(values: npt.NDArray[Any]) -> float:
     """
     halves = np.asarray(values, dtype=np.float64).astype(np.float16)
     return float(np.float16(halves.astype(np.float64).mean()))
+
+
+class Association(NamedTuple):
+    """Of every column (a word or a dimension): the difference of means and the effect size."""
+
+    difference: Array
+    effect: Array
+
+
+def sc_weat(a: npt.NDArray[Any], b: npt.NDArray[Any], *, ddof: int = 1) -> Association:
+    """Difference of means and effect size of every column; rows are the images of each group.
+
+    `ddof` 1 (the default) takes the sample's standard deviation, 0 the population's: both are in use.
+
+    >>> sc_weat(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]]), ddof=0).effect.round(3)
+    array([-1.789])
+    """
+    a, b = (np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in (a, b))
+    difference = a.mean(axis=0) - b.mean(axis=0)
+    return Association(difference, difference / spreads(np.concatenate([a, b]), ddof=ddof))
+
+
+def spreads(values: Array, *, ddof: int = 1) -> Array:
+    """The standard deviation of every column; NaN where there is none, so that it has no effect size."""
+    spread = values.std(axis=0, ddof=ddof)
+    rounding = 1e-12 * np.abs(values).max(axis=0, initial=0.0)
+    return np.asarray(np.where(spread > rounding, spread, np.nan))
+
+
+# Markedness
+
+
+def unmarked(neutral: npt.NDArray[Any], own_word: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """1 where the neutral prompt scores above the group's own word, 0 where not, NaN where either is missing.
+
+    >>> unmarked(np.array([0.3, 0.1, np.nan]), np.array([0.2, 0.2, 0.2]))
+    array([ 1.,  0., nan])
+    """
+    missing = np.isnan(neutral) | np.isnan(own_word)
+    return np.where(missing, np.nan, (np.asarray(neutral) > np.asarray(own_word)).astype(np.float64))
+
+
+# Ranking
+
+Codes = npt.NDArray[np.integer[Any]]
+
+
+class Ranked(NamedTuple):
+    """Skew and divergence of one or more rankings of the same images."""
+
+    skew: Array  # `[n_rankings, n_groups]`: ln(share in the top k / desired share); −∞ for a group that is not there
+    max_skew: Array  # `[n_rankings]`: the largest skew of any group
+    ndkl: Array  # `[n_rankings]`: divergence of every prefix from the desired shares, discounted and normalised
+
+
+def descending(
+    scores: npt.NDArray[Any], rng: np.random.Generator | None = None, *, released: bool = False
+) -> npt.NDArray[np.intp]:
+    """Places of the images from the highest score down, a row per column of `scores[n_images, n_rankings]`.
+
+    Ties are broken by `rng`, the same way in all rankings; without it they keep the order of the images. NaN come
+    last. `released` leaves ties as the released script's `sort_values(ascending=False)` does: by an unstable sort,
+    whose choice depends on the processor.
+    """
+    columns = np.asarray(scores).reshape(len(scores), -1).T
+    if released:
+        backwards = np.argsort(columns[:, ::-1], axis=1)
+        return np.asarray(columns.shape[1] - 1 - backwards[:, ::-1])
+    dealt = np.arange(columns.shape[1]) if rng is None else rng.permutation(columns.shape[1])
+    return np.asarray(dealt[np.argsort(-columns[:, dealt], axis=1, kind="stable")])
+
+
+def skew_at_k(ranking: Codes, desired: npt.NDArray[Any], k: int) -> Array:
+    """ln(share of each group among the first `k` / its desired share); −∞ where there is none of it.
+
+    `ranking[..., place]` is the group of the image at that place, from the first.
+
+    >>> skew_at_k(np.array([0, 0, 1, 0]), np.array([0.5, 0.5]), 2)
+    array([0.69314718,       -inf])
+    """
+    shares = _counts(np.asarray(ranking)[..., :k], len(desired)) / k
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares / desired))
+
+
+def ndkl(ranking: Codes, desired: npt.NDArray[Any]) -> Array:
+    """Kullback–Leibler divergence of every prefix from `desired`, weighted by 1/log2(place + 1), normalised.
+
+    `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
+
+    >>> round(float(ndkl(np.array([0, 1]), np.array([0.5, 0.5]))), 3)
+    0.425
+    """
+    codes = np.asarray(ranking)
+    places = np.arange(1, codes.shape[-1] + 1)
+    discount = 1 / np.log2(places + 1)
+    scaled = discount / places
+    # Σ p ln(p / q) over the groups of a prefix of length n is Σ c (ln c − ln n − ln q) / n for counts c.
+    c_ln_c = np.concatenate([[0.0], places * np.log(places)])
+    total = np.full(codes.shape[:-1], -(discount * np.log(places)).sum())
+    for group, share in enumerate(desired):
+        counts = np.cumsum(codes == group, axis=-1, dtype=np.int32)
+        total += c_ln_c[counts] @ scaled - np.log(share) * (counts @ scaled)
+    return np.asarray(total / discount.sum())
+
+
+def ranked(order: npt.NDArray[np.intp], codes: Codes, desired: npt.NDArray[Any], k: int) -> Ranked:
+    """All three measures of every ranking of `descending`; `codes[i]` is the group of image i."""
+    rankings = np.asarray(codes)[order]
+    skew = skew_at_k(rankings, desired, k)
+    return Ranked(skew, skew.max(axis=1), ndkl(rankings, desired))
+
+
+def _counts(codes: Codes, n_groups: int) -> Array:
+    return np.stack([(codes == group).sum(axis=-1) for group in range(n_groups)], axis=-1).astype(np.float64)
+
+
+def sign_map(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Array:
+    """Mean sign of `first − second` over pairs, `[n_pairs, height, width]` each.
+
+    >>> sign_map(np.array([[[2.0, 1.0]], [[3.0, 1.0]]]), np.array([[[1.0, 1.0]], [[1.0, 4.0]]]))
+    array([[ 1. , -0.5]])
+    """
+    return np.asarray(np.sign(np.asarray(first, dtype=np.float64) - second).mean(axis=0))
+
+
+def coarse(grey: npt.NDArray[Any], side: int) -> Array:
+    """A square grey picture as `side` × `side` means of its blocks; what does not divide is cut off at the edge."""
+    block = min(grey.shape) // side
+    cut = np.asarray(grey, dtype=np.float64)[: block * side, : block * side]
+    return np.asarray(cut.reshape(side, block, side, block).mean(axis=(1, 3)))

@@ -8,28 +8,29 @@ together. Pure functions; a draw of a bootstrap is a column of weights, so a ran
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from beholder.metrics.intervals import CELLS, Reach, Resampler, log_odds_interval
+
 Array = npt.NDArray[np.floating[Any]]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer[Any]]
-NOTHING = 1e-30
-"""Stands for an empty denominator; its numerator is 0 too."""
+NOTHING = 1e-30  # stands for an empty denominator; its numerator is 0 too
 
 
 class Counts(NamedTuple):
     """Weight reached at every step down a ranking, one column a draw: `[n_steps, n_draws]`."""
 
-    hits: Array
-    """Pictures with the concept reached in this step."""
-    true: Array
-    """Pictures with the concept reached so far."""
-    false: Array
-    """Pictures without it reached so far; one row more, for what stands below the last step."""
+    hits: Array  # pictures with the concept reached in this step
+    true: Array  # pictures with the concept reached so far
+    false: Array  # pictures without it reached so far; one row more, for what stands below the last step
 
     def average_precision(self, prevalence: float | None = None) -> Array:
         """In every draw, 0 to 1; NaN where no picture shows the concept.
@@ -162,3 +163,262 @@ def average_precision(
     weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=np.float64)
     ranking = Ranking(scores[known], np.asarray(present, dtype=bool)[known])
     return float(ranking.counts(weights[known][:, None]).average_precision(prevalence)[0])
+
+
+Codes = npt.NDArray[np.intp]
+Keys = npt.NDArray[np.uint16]
+KEYS = 1 << 16  # values of a random key that decides a person's shuffled group
+JUDGED, LARGE = 10, 50
+"""People with one picture who do not show a concept: with fewer nothing is judged; from LARGE on, groups keep their
+sizes on average only, which is much faster and changes nothing."""
+MIXED, BINS = 0.8, 5
+"""Share of people who must have someone of another group in their block, or else blocks are as many bins."""
+
+
+class Precision(NamedTuple):
+    """Average precision as it stands, and at the concept's common prevalence."""
+
+    raw: Array
+    matched: Array
+
+
+def prevalences(scores: Array, present: Mask) -> Array:
+    """Of every concept, the share of pictures that show it, among those with a score."""
+    known = ~np.isnan(scores)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((present & known).sum(axis=0) / known.sum(axis=0))
+
+
+def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: Array | None = None) -> Precision:
+    """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`.
+
+    `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
+    """
+    common, rankings = prevalences(scores, present), rankings_of(scores, present, sets, importance)
+    precisions = np.full((2, len(sets), scores.shape[1]), np.nan)
+    for number, column in enumerate(rankings):
+        for concept, ranking in enumerate(column):
+            if ranking.steps:
+                counts = ranking.counts(np.ones((len(scores), 1)))
+                precisions[:, number, concept] = [a[0] for a in _both(counts, float(common[concept]))]
+    return Precision(*precisions)
+
+
+def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
+    """The same in every draw of the people, `[n_sets, n_concepts, n_draws]`, float32."""
+    common, width = prevalences(scores, present), scores.shape[1]
+    rankings = rankings_of(scores, present, sets)
+    precisions = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
+    start = 0
+    for part in resampler.weights():
+        weights = np.ascontiguousarray(part.T, dtype=np.float32)
+        here = slice(start, start := start + len(part))
+
+        def walk(concept: int, weights: Array = weights, here: slice = here) -> None:
+            for number, column in enumerate(rankings):
+                if column[concept].steps:
+                    counts = column[concept].counts(weights)
+                    precisions[:, number, concept, here] = _both(counts, float(common[concept]))
+
+        each_concept(walk, width)
+    return Precision(*precisions)
+
+
+def shuffled(
+    scores: Array,
+    present: Mask,
+    groups: Codes,
+    rng: np.random.Generator,
+    draws: int,
+    *,
+    people: Codes | None = None,
+    cells: Codes | None = None,
+) -> Array:
+    """Matched average precision of every group less that of all others, when people change groups.
+
+    `groups` numbers each picture's group from 0; of two groups only the first is there: the second is all others.
+    `[n_groups, n_concepts, n_draws]`, float32; NaN where a shuffle leaves a side without pictures. `people` and `cells`
+    as in `LabelShuffles`.
+    """
+    common, (n, width), many = prevalences(scores, present), scores.shape, int(groups.max()) + 1
+    many = 1 if many == 2 else many
+    (rankings,) = rankings_of(scores, present, [np.ones(n, dtype=bool)])
+    gaps = np.full((many, width, draws), np.nan, dtype=np.float32)
+    shuffles, known = LabelShuffles(groups, people, cells), ~np.isnan(scores)
+    for here, keys in shuffles.keys(rng, draws):
+
+        def walk(concept: int, keys: Keys = keys, here: slice = here) -> None:
+            ranking, share = rankings[concept], float(common[concept])
+            if not ranking.steps:
+                return
+            whole = ranking.counts(np.ones((n, 1), dtype=np.float32))
+            labels = shuffles.labels(present[:, concept], known[:, concept], keys)
+            for group in range(many):
+                mine = ranking.counts((labels == group).astype(np.float32))
+                rest = whole.besides(mine).average_precision(share).astype(np.float32)
+                gaps[group, concept, here] = mine.average_precision(share).astype(np.float32) - rest
+
+        each_concept(walk, width)
+    return gaps
+
+
+class LabelShuffles:
+    """Groups of pictures as they could have been: people change groups, each with all their pictures.
+
+    `people` numbers who is in each picture, else each is someone else; `cells` numbers what people are compared within.
+    Someone who is shown in several groups only changes places with themselves.
+    """
+
+    def __init__(self, groups: Codes, people: Codes | None = None, cells: Codes | None = None) -> None:
+        who = np.arange(len(groups)) if people is None else people
+        _, first, self._unit = np.unique(who * (int(groups.max()) + 1) + groups, return_index=True, return_inverse=True)
+        self.groups, own = groups[first], who[first]
+        cell = np.zeros(len(first), dtype=int) if cells is None else cells[first]
+        self._blocks = np.where(np.bincount(own)[own] > 1, cell.max() + 1 + own, cell)
+
+    def keys(self, rng: np.random.Generator, draws: int) -> Iterator[tuple[slice, Keys]]:
+        """Random keys of the people, `[n_people, part of the draws]`, part after part; a slice says which draws."""
+        many = len(self.groups)
+        # In the order of their numbers as text, as in earlier versions: matched gaps rest on these very draws.
+        place = np.argsort(np.argsort(np.arange(many).astype(str)))
+        size = max(1, CELLS // max(1, len(self._unit)))
+        for start in range(0, draws, size):
+            here = slice(start, min(start + size, draws))
+            yield here, rng.integers(0, KEYS, size=(many, here.stop - start), dtype=np.uint16)[place]
+
+    def labels(self, shows: Mask, known: Mask, keys: Keys) -> npt.NDArray[np.uint8]:
+        """A group for each picture in each draw, `[n_pictures, n_draws]`; `known` are the pictures that have a score.
+
+        People of a block get its groups from the lowest key up.
+        """
+        often, blocks = self.blocks(shows, known)
+        never = often == 0
+        members = sorted(_members(blocks), key=len, reverse=True)
+        labels = _by_share(keys, self.groups[members[0]])
+        several = len(self.groups) < len(self._unit) or sum(never[mine[0]] for mine in members) > 1
+        exact = several or JUDGED <= never.sum() < LARGE
+        for number, mine in enumerate(members):
+            if never[mine[0]] and (len(mine) >= LARGE or not exact):
+                if number:
+                    labels[mine] = _by_share(keys[mine], self.groups[mine])
+            else:
+                order = np.argsort(keys[mine].T, axis=1, kind="stable")
+                own = np.empty(order.shape, dtype=np.uint8)
+                np.put_along_axis(own, order, np.sort(self.groups[mine]).astype(np.uint8)[None, :], axis=1)
+                labels[mine] = own.T
+        return labels if len(labels) == len(self._unit) else labels[self._unit]
+
+    def blocks(self, shows: Mask, known: Mask) -> tuple[Codes, Codes]:
+        """How often each person shows the concept, and a number that is the same for people who may change groups."""
+        many = len(self.groups)
+        often, other = (np.bincount(self._unit[rows], minlength=many) for rows in (shows & known, ~shows & known))
+        alike = often * (int(other.max(initial=0)) + 1) + other
+        blocks = self._within(alike)
+        if many < len(self._unit) and self._mixed(blocks) < MIXED:
+            shares = np.arange(1, BINS) / BINS
+            edges = np.unique(np.quantile(often[often > 0], shares)) if often.any() else np.empty(0)
+            blocks = self._within(np.where(often > 0, 1 + np.searchsorted(edges, often), 0))
+        return often, blocks
+
+    def _within(self, alike: Codes) -> Codes:
+        return np.asarray(alike * (int(self._blocks.max(initial=0)) + 1) + self._blocks)
+
+    def _mixed(self, blocks: Codes) -> float:
+        """The share of people who have someone of another group in their block."""
+        pairs = np.unique(np.stack([blocks, self.groups]), axis=1)[0]
+        several = pairs[1:][pairs[1:] == pairs[:-1]]
+        return float(np.isin(blocks, several).mean())
+
+
+def _members(blocks: Codes) -> list[npt.NDArray[np.intp]]:
+    """The people of every block."""
+    order = np.argsort(blocks, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1)
+
+
+def _by_share(keys: Keys, groups: Codes) -> npt.NDArray[np.uint8]:
+    """A group for everybody by their key alone: each of these groups gets its share, on average."""
+    labels = np.zeros(keys.shape, dtype=np.uint8)
+    for edge in np.cumsum(np.bincount(groups) / len(groups))[:-1]:
+        labels += keys >= edge * KEYS
+    return labels
+
+
+def _both(counts: Counts, prevalence: float) -> tuple[Array, Array]:
+    return counts.average_precision(), counts.average_precision(prevalence)
+
+
+def rankings_of(
+    scores: Array, present: Mask, sets: Sequence[Mask], importance: Array | None = None
+) -> list[list[Ranking]]:
+    """A ranking for every set and concept, of the pictures with a score."""
+    n, width = scores.shape
+    made = []
+    for number, members in enumerate(sets):
+        places = [np.flatnonzero(members & ~np.isnan(scores[:, j])) for j in range(width)]
+        counted = [None if importance is None else importance[number, rows, j] for j, rows in enumerate(places)]
+        made.append(
+            [
+                Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted[j])
+                for j, rows in enumerate(places)
+            ]
+        )
+    return made
+
+
+def each_concept(work: Callable[[int], None], count: int) -> None:
+    """Do it for every number below `count`; numpy lets threads run side by side."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(work, range(count)))
+
+
+# How sure is an average precision? One picture after the other is left out, and what that does is added up
+
+STILL = 1e-9  # an error below this is rounding: nothing that was left out moved the number
+
+
+class LeaveOneOut(NamedTuple):
+    """Of every set and concept, `[n_sets, n_concepts]` each."""
+
+    value: Array
+    error: Array  # standard error over pictures, or over people where pictures of one belong together
+    freedom: Array  # how many pictures that error rests on, as degrees of freedom
+
+    def reach(self, member: int, concept: int, level: float = 0.95) -> Reach:
+        """How far the interval of one value reaches, on the log-odds; NaN where all or nothing is right."""
+        value, error, freedom = (float(part[member, concept]) for part in (self.value, self.error, self.freedom))
+        low, high = log_odds_interval(value, error if error > STILL else np.nan, freedom, level)
+        return Reach(value - low, high - value)
+
+
+def left_out(scores: Array, present: Mask, sets: Sequence[Mask], people: Codes) -> tuple[LeaveOneOut, LeaveOneOut]:
+    """Of average precision as it stands, and at matched prevalence; `people` numbers who is in each picture."""
+    common, rankings = prevalences(scores, present), rankings_of(scores, present, sets)
+    found = np.full((2, 3, len(sets), scores.shape[1]), np.nan)
+
+    def walk(concept: int) -> None:
+        for member, column in enumerate(rankings):
+            rows = np.flatnonzero(sets[member] & ~np.isnan(scores[:, concept]))
+            shows = present[rows, concept]
+            if shows.any():
+                for kind, prevalence in enumerate((None, float(common[concept]))):
+                    counts = column[concept].counts(np.ones((len(scores), 1)))
+                    value = float(counts.average_precision(prevalence)[0])
+                    each = column[concept].left_out(prevalence)
+                    found[kind, :, member, concept] = _from_each(value, each, shows, people[rows])
+
+    each_concept(walk, scores.shape[1])
+    return LeaveOneOut(*found[0]), LeaveOneOut(*found[1])
+
+
+def _from_each(value: float, each: Array, shows: Mask, people: Codes) -> tuple[float, float, float]:
+    """Value, error and degrees of freedom (Satterthwaite's, over pictures with the concept and without)."""
+    n, off = len(each), each - each.mean()
+    alone = np.bincount(np.unique(people, return_inverse=True)[1], weights=off)
+    squares = np.array([(off[part] ** 2).sum() for part in (shows, ~shows)])
+    sizes = np.array([shows.sum(), n - shows.sum()])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt((alone**2).sum() * (len(alone) - 1) / len(alone))
+        parts = np.where(sizes > 1, squares**2 / (sizes - 1), 0.0)
+        freedom = squares.sum() ** 2 / parts.sum()
+    return value, float(error), float(freedom)

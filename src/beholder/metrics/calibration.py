@@ -25,8 +25,7 @@ Array = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.integer[Any]]
 Mask = npt.NDArray[np.bool_]
 BINS, FOLDS = 10, 5
-STEPS = 50
-"""Newton steps of a logistic fit; it ends long before."""
+STEPS = 50  # Newton steps of a logistic fit; it ends long before
 
 
 class Calibration(NamedTuple):
@@ -42,8 +41,7 @@ class Reliability(NamedTuple):
 
     low: float
     high: float
-    confidence: float
-    """Mean confidence of its pictures."""
+    confidence: float  # mean confidence of its pictures
     shows: int
     n: int
 
@@ -167,8 +165,7 @@ def cross_fitted(scores: Array, present: Mask, reading: str, rng: np.random.Gene
 
 # Miscalibration
 
-FEWEST_PEOPLE = 2
-"""People who show the concept, and who do not: fewer have no variance."""
+FEWEST_PEOPLE = 2  # people who show the concept, and who do not: fewer have no variance
 NO_REACH = Reach(np.nan, np.nan)
 
 

@@ -7,6 +7,7 @@ Pure functions for many columns at once; missing values (NaN) are refused, the c
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,3 +123,168 @@ def polynomial_weights(places: npt.NDArray[Any], degree: int = 2) -> Array:
     centred = (places - places.mean()) / (np.ptp(places) or 1.0)
     powers = np.vander(centred, min(degree, len(places) - 1) + 1)
     return np.asarray(powers @ np.linalg.pinv(powers))
+
+
+class BySeed(NamedTuple):
+    """One number a seed and column, of the seeds that have any; `sets` counts the matched sets behind them."""
+
+    seeds: Codes
+    values: Array
+    sets: int
+
+
+def differences(values: npt.NDArray[Any], sets: Codes, side: Codes) -> tuple[npt.NDArray[np.int_], Array]:
+    """Of every set with both sides: mean of the images with `side` 1 less mean of those with −1."""
+    n_sets = int(np.max(sets, initial=-1)) + 1
+    values = _columns(values)
+    upper, lower = (_means(values, np.where(side == sign, sets, -1), n_sets) for sign in (1, -1))
+    gaps = upper - lower
+    both = np.flatnonzero(~np.isnan(gaps).all(axis=1))
+    return both, gaps[both]
+
+
+def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+    """Of every set with two levels or more: the least-squares slope of its values over the levels."""
+    n_sets = int(np.max(sets, initial=-1)) + 1
+    inside = np.flatnonzero(sets >= 0)
+    values = _columns(values)[inside]
+    sets, levels = sets[inside], levels[inside]
+    centre, mean = _means(levels[:, None], sets, n_sets), _means(values, sets, n_sets)
+    off = levels - centre[sets, 0]
+    belongs = indicator(sets, n_sets)
+    spread = np.asarray(belongs @ off**2)
+    known = np.flatnonzero(spread > 0)
+    return known, np.asarray(belongs @ (off[:, None] * (values - mean[sets])))[known] / spread[known, None]
+
+
+def curvatures(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+    """Of every set with three levels or more: c of its least-squares curve a + b·level + c·level²."""
+    n_sets = int(np.max(sets, initial=-1)) + 1
+    inside = np.flatnonzero(sets >= 0)
+    values, sets, levels = _columns(values)[inside], sets[inside], levels[inside]
+    belongs = indicator(sets, n_sets)
+    off = levels - _means(levels[:, None], sets, n_sets)[sets, 0]
+    square = off**2 - _means(off[:, None] ** 2, sets, n_sets)[sets, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        line = np.nan_to_num((belongs @ (off * square)) / (belongs @ off**2))
+    bent = square - line[sets] * off  # what of the square no straight line explains
+    spread, scale = np.asarray(belongs @ bent**2), np.asarray(belongs @ off**2) ** 2
+    known = np.flatnonzero(spread > 1e-9 * np.maximum(scale, 1e-300))
+    return known, np.asarray(belongs @ (bent[:, None] * values))[known] / spread[known, None]
+
+
+def by_seed(gaps: Array, seeds: Codes) -> BySeed:
+    """Sets averaged within their seed; `seeds[i]` is the seed of row i of `gaps`."""
+    known, codes = np.unique(seeds, return_inverse=True)
+    return BySeed(known, _means(gaps, codes, len(known)), len(gaps))
+
+
+def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
+    """The weighted sum of the parts, of the seeds that all parts with a weight have."""
+    used = [part for part, weight in zip(parts, weights, strict=True) if weight]
+    shared = used[0].seeds
+    for part in used[1:]:
+        shared = np.intersect1d(shared, part.seeds)
+    places = [np.searchsorted(part.seeds, shared) for part in used]
+    kept = [weight for weight in weights if weight]
+    total = sum(weight * part.values[rows] for weight, part, rows in zip(kept, used, places, strict=True))
+    return BySeed(shared, np.asarray(total), min(part.sets for part in used))
+
+
+def _columns(values: npt.NDArray[Any]) -> Array:
+    """One number a row is one column."""
+    values = np.asarray(values, dtype=np.float64)
+    return values[:, None] if values.ndim == 1 else values
+
+
+def _means(values: Array, codes: Codes, count: int) -> Array:
+    """Mean of the rows of each code, `[count, n_columns]`; NaN for a code without rows, −1 belongs to none."""
+    inside = np.flatnonzero(codes >= 0)
+    belongs = indicator(codes[inside], count)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(belongs @ values[inside]) / np.bincount(codes[inside], minlength=count)[:, None]
+
+
+class Shares(NamedTuple):
+    """Of every attribute (rows) and column the share of variance, and what is left over."""
+
+    names: list[str]
+    share: Array
+    rest: Array
+
+
+def variance_shares(values: npt.NDArray[Any], factors: Mapping[str, npt.NDArray[Any]]) -> Shares | None:
+    """Shares of each factor in every column of `values`; None where no factor varies or too few rows are there."""
+    values = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    levels = {name: _levels(labels) for name, labels in factors.items()}
+    levels = {name: columns for name, columns in levels.items() if columns.shape[1]}
+    total = ((values - values.mean(axis=0)) ** 2).sum(axis=0)
+    left, rank = _residual(values, list(levels.values()))
+    free = len(values) - rank
+    if not levels or free < 1:
+        return None
+    error, shares = left / free, []
+    for name in levels:
+        without, smaller = _residual(values, [columns for other, columns in levels.items() if other != name])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares.append((without - left - (rank - smaller) * error) / (total + error))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = free * error / total
+    return Shares(list(levels), np.array(shares), rest)
+
+
+def _levels(labels: npt.NDArray[Any]) -> Array:
+    """A column for every level but the first."""
+    _, codes = np.unique(labels, return_inverse=True)
+    return np.asarray(codes[:, None] == np.arange(1, codes.max(initial=0) + 1), dtype=np.float64)
+
+
+def _residual(values: Array, columns: list[Array]) -> tuple[Array, int]:
+    """Sum of squares that is left, and the rank of the fit."""
+    fit = np.concatenate([np.ones((len(values), 1)), *columns], axis=1)
+    solution, _, rank, _ = np.linalg.lstsq(fit, values, rcond=None)
+    return np.asarray(((values - fit @ solution) ** 2).sum(axis=0)), int(rank)
+
+
+# Partial pooling
+
+
+class Pooled(NamedTuple):
+    """Pooled means with their standard errors, and the spread between groups that was found."""
+
+    mean: Array
+    error: Array
+    overall: float
+    spread: float  # standard deviation of the true group means: 0 means that groups differ by no more than their errors
+
+
+def partial_pooling(means: Array, errors: Array, *, steps: int = 100) -> Pooled:
+    """Pooled means of groups with known standard errors; the spread by Paule and Mandel's equation.
+
+    >>> pooled = partial_pooling(np.array([0.0, 1.0]), np.array([10.0, 10.0]))
+    >>> pooled.spread, pooled.mean.tolist()
+    (0.0, [0.5, 0.5])
+    """
+    low, high = 0.0, max(float(np.var(means)) * len(means), 1e-12)
+    if _heterogeneity(means, errors, 0.0) <= len(means) - 1:
+        variance = 0.0
+    else:
+        for _ in range(steps):
+            variance = (low + high) / 2
+            too_small = _heterogeneity(means, errors, variance) > len(means) - 1
+            low, high = (variance, high) if too_small else (low, variance)
+        variance = (low + high) / 2
+    weight = 1 / (errors**2 + variance)
+    overall = float((weight * means).sum() / weight.sum())
+    own = variance / (variance + errors**2)
+    # The error of a pooled mean: what is left of its own, its share of the overall mean's, and, after Morris (1983),
+    # what comes of not knowing the spread.
+    unknown_spread = 2 / max(len(means) - 3, 1) * ((1 - own) * (means - overall)) ** 2
+    error = np.sqrt(own * errors**2 + (1 - own) ** 2 / weight.sum() + unknown_spread)
+    return Pooled(own * means + (1 - own) * overall, error, overall, float(np.sqrt(variance)))
+
+
+def _heterogeneity(means: Array, errors: Array, variance: float) -> float:
+    weight = 1 / (errors**2 + variance)
+    centre = (weight * means).sum() / weight.sum()
+    return float((weight * (means - centre) ** 2).sum())

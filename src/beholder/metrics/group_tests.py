@@ -7,6 +7,7 @@ images. Missing cells (NaN) count for nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,14 @@ import numpy.typing as npt
 from scipy import special
 from scipy.optimize import elementwise
 
+from beholder.metrics.intervals import Estimate, studentised_interval, studentised_tails
+
 Array = npt.NDArray[np.float64]
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
 MOST = 1e6
 """Sum of squares between groups, over the variance within, up to which a share has an interval: beyond, it is 1."""
-GROUPED_CELLS = 1 << 18
-"""Memberships of rows in groups held at once."""
+GROUPED_CELLS = 1 << 18  # memberships of rows in groups held at once
 
 
 class Moments(NamedTuple):
@@ -202,12 +204,9 @@ class _Spread(NamedTuple):
     """What the sum of squares between groups does when their spreads differ, in units of the variance within."""
 
     between: Array
-    first: Array
-    """What chance alone adds to it: the groups' variances, `k - 1` where all are alike."""
-    second: Array
-    """Half the variance that comes of chance alone."""
-    shown: Array
-    """Variance of the groups that differ, weighted by how much they do."""
+    first: Array  # what chance alone adds to it: the groups' variances, `k - 1` where all are alike
+    second: Array  # half the variance that comes of chance alone
+    shown: Array  # variance of the groups that differ, weighted by how much they do
     df_within: Array
 
     @classmethod
@@ -318,3 +317,110 @@ def _rank_sums(scores: npt.NDArray[Any]) -> tuple[Array, Array]:
         rank_sums[:, j] = ((scores[:, :, [j]] > scores).sum(axis=2) + (level + 1) / 2).sum(axis=0)
         ties += (level**2 - 1).sum(axis=0)  # summed over a tie group of t members: t (t² - 1)
     return rank_sums, ties
+
+
+ALPHA = 0.05
+DIFFERENCE, EQUIVALENT, SMALL, UNDECIDED = "difference", "equivalent", "difference below δ", "undecided"
+VERDICTS = {
+    DIFFERENCE: "a difference is shown, and not shown to be smaller than δ",
+    SMALL: "a difference is shown, and shown to be smaller than δ",
+    EQUIVALENT: "shown to be smaller than δ; none is shown to be there",
+    UNDECIDED: "neither is shown: too few images to say",
+}
+
+
+class Equivalence(NamedTuple):
+    """p of the two one-sided tests, and the smallest δ that would be shown at 5 %."""
+
+    p_value: Array
+    bound: Array
+
+
+def welch_equivalence(moments: Moments, delta: float) -> Equivalence:
+    """Are all groups within δ of each other, in every column? The worst pair decides, so no correction is needed.
+
+    The bound is the largest over pairs of |difference| + t · error (Welch's degrees of freedom).
+    """
+    share = moments.variance / moments.size
+    worst, bound = np.zeros(moments.mean.shape[1]), np.zeros(moments.mean.shape[1])
+    for i, j in combinations(range(len(moments.groups)), 2):
+        difference, squared = moments.mean[i] - moments.mean[j], share[i] + share[j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df = squared**2 / (share[i] ** 2 / (moments.size[i] - 1) + share[j] ** 2 / (moments.size[j] - 1))
+            error = np.sqrt(squared)
+            away = (delta - np.abs(difference)) / error
+        worst = np.maximum(worst, special.stdtr(df, -away))
+        bound = np.maximum(bound, np.abs(difference) + special.stdtrit(df, 1 - ALPHA) * error)
+    return Equivalence(worst, bound)
+
+
+def ratio_equivalence(estimate: Estimate, delta: float) -> Equivalence:
+    """Is a ratio between 1 / (1 + δ) and 1 + δ? From its studentised draws on the log scale; the bound is a δ too."""
+    above = studentised_tails(estimate, 1 / (1 + delta), scale="log").above
+    below = studentised_tails(estimate, 1 + delta, scale="log").below
+    low, high = studentised_interval(estimate, 1 - 2 * ALPHA, scale="log")
+    return Equivalence(np.array(max(above, below)), np.array(max(high, 1 / low) - 1 if low > 0 else np.inf))
+
+
+def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
+    """Which of four things is shown at 5 %; a test that could not be made shows nothing.
+
+    >>> verdict(0.4, 0.01), verdict(0.001, 0.02), verdict(0.4, 0.3)
+    ('equivalent', 'difference below δ', 'undecided')
+    """
+    differs, same = (p is not None and p <= ALPHA for p in (p_difference, p_equivalence))
+    if differs:
+        return SMALL if same else DIFFERENCE
+    return EQUIVALENT if same else UNDECIDED
+
+
+"""A corrected p-value up to this is called."""
+
+
+def benjamini_hochberg(p_values: npt.NDArray[Any]) -> Array:
+    """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q.
+
+    >>> benjamini_hochberg(np.array([0.01, 0.02, 0.5]))
+    array([0.03, 0.03, 0.5 ])
+    """
+    return np.apply_along_axis(_step_up, -1, np.asarray(p_values, dtype=np.float64))
+
+
+def holm(p_values: npt.NDArray[Any]) -> Array:
+    """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α.
+
+    >>> holm(np.array([0.01, 0.02, 0.5]))
+    array([0.03, 0.04, 0.5 ])
+    """
+    return np.apply_along_axis(_step_down, -1, np.asarray(p_values, dtype=np.float64))
+
+
+def simes(p_values: npt.NDArray[Any]) -> Array:
+    """One p-value for "at least one of these holds", valid for positively dependent tests such as wordings.
+
+    >>> float(simes(np.array([0.01, 0.5, 0.9, 0.9, 0.9])))
+    0.05
+    """
+    ordered = np.sort(np.asarray(p_values, dtype=np.float64), axis=-1)  # NaN sort to the end
+    known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)
+    ranks = np.arange(1, ordered.shape[-1] + 1)
+    scaled = np.where(np.isnan(ordered), np.inf, ordered * known / ranks)
+    best = scaled.min(axis=-1)
+    return np.where(np.isinf(best), np.nan, best)
+
+
+def _step_up(p_values: Array) -> Array:
+    order = np.argsort(p_values)[: int((~np.isnan(p_values)).sum())]
+    ranks = np.arange(1, len(order) + 1)
+    adjusted = np.full_like(p_values, np.nan)
+    scaled = p_values[order] * len(order) / ranks
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return adjusted
+
+
+def _step_down(p_values: Array) -> Array:
+    order = np.argsort(p_values)[: int((~np.isnan(p_values)).sum())]
+    remaining = np.arange(len(order), 0, -1)
+    adjusted = np.full_like(p_values, np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * remaining), 1.0)
+    return adjusted

@@ -16,10 +16,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 Array = npt.NDArray[np.float64]
-CELLS = 1 << 22
-"""Weights held at once: draws come in parts, so memory does not grow with images × draws."""
-KEPT = 1 << 26
-"""Weights kept for the next number, a byte each where there are several parts; drawing them anew is slow."""
+CELLS = 1 << 22  # weights held at once: draws come in parts, so memory does not grow with images × draws
+KEPT = 1 << 26  # weights kept for the next number, a byte each where there are several parts; drawing them anew is slow
 
 
 FEWEST = 5

@@ -60,10 +60,8 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         "text": reading.settings,
     }
     matcher, spec = MATCHERS[architecture](model), opened.spec(name, "matching", settings)
-    batch_size = options.batch_size
-    scorer = MatchingScorer(
-        matcher, image_processor, reading, spec, device=opened.device, batch_size=batch_size, notes=notes
-    )
+    device, size = opened.device, options.batch_size
+    scorer = MatchingScorer(matcher, image_processor, reading, spec, device=device, batch_size=size, notes=notes)
     with as_model_error(folder):
         scorer.verify()
     return scorer
@@ -87,29 +85,23 @@ class TextReading(NamedTuple):
 class Pictures(NamedTuple):
     """What the vision tower makes of a batch."""
 
-    states: Tensor
-    """`[n, tokens, width]`: what the fusion attends to."""
-    vectors: Tensor
-    """`[n, queries, dim]`, unit: what the contrastive head compares; one query but for BLIP-2."""
+    states: Tensor  # `[n, tokens, width]`: what the fusion attends to
+    vectors: Tensor  # `[n, queries, dim]`, unit: what the contrastive head compares; one query but for BLIP-2
 
 
 class Texts(NamedTuple):
     """Texts of one length, as far as they come before they meet a picture."""
 
-    begun: Tensor
-    """`[n, tokens, width]`."""
-    vectors: Tensor
-    """`[n, dim]`, unit."""
+    begun: Tensor  # `[n, tokens, width]`
+    vectors: Tensor  # `[n, dim]`, unit
 
 
 class Prompts(NamedTuple):
     """A list of prompts, by their length in tokens."""
 
-    indices: list[list[int]]
-    """For each length, where its texts stand in the list."""
+    indices: list[list[int]]  # for each length, where its texts stand in the list
     texts: list[Texts]
-    vectors: Tensor
-    """`[n, dim]`, unit, in the list's order."""
+    vectors: Tensor  # `[n, dim]`, unit, in the list's order
 
 
 class MatchingScorer(TorchScorer):
@@ -145,8 +137,8 @@ class MatchingScorer(TorchScorer):
         if not (prepared and prompts):
             return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
         begun = self._begun(tuple(prompts))
-        parts = batches(prepared, self.batch_size)
-        return refuse_unusable(np.concatenate([self._score(part, begun) for part in parts]))
+        cells = [self._score(part, begun) for part in batches(prepared, self.batch_size)]
+        return refuse_unusable(np.concatenate(cells))
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
         logits, cosine = self._matcher.plain(self._pixels(prepared), self._ids(self._tokens([text])))
@@ -231,8 +223,7 @@ class Attention(NamedTuple):
     query: Module
     key: Module
     value: Module
-    output: Module
-    """Of what was read and what it is added to."""
+    output: Module  # of what was read and what it is added to
     heads: int
 
     @classmethod
@@ -274,38 +265,26 @@ def _by_head(states: Tensor, heads: int) -> Tensor:
     return states.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-class Matcher:
-    """One architecture. `pictures` is the vision tower; `texts` is what precedes any picture, of `[n, tokens]` ids
-    without padding; `match` gives the head's logits `[pictures, texts, 2]` (no match, match) for what `look` and
-    `texts` gave; `plain` is the library's own forward pass for one pair: the head's logits and the cosine.
+class _Fusing:
+    """One architecture: its layers and the attentions in them.
+
+    Each has `pictures`, the vision tower; `texts`, what precedes any picture, of `[n, tokens]` ids without padding;
+    `match`, the head's logits `[pictures, texts, 2]` (no match, match) for what `look` and `texts` gave; and `plain`,
+    the library's own forward pass for one pair: the head's logits and the cosine.
     """
 
     def __init__(self, model: Module, layers: Iterable[Module]) -> None:
         self._model, self._layers = model, list(layers)
         self._words = [Attention.of(layer.attention) for layer in self._layers]
-        fusing = enumerate(self._layers)
-        self._pictures = {
-            n: Attention.of(layer.crossattention) for n, layer in fusing if hasattr(layer, "crossattention")
-        }
+        crossing = [getattr(layer, "crossattention", None) for layer in self._layers]
+        self._pictures = {number: Attention.of(part) for number, part in enumerate(crossing) if part is not None}
 
     def look(self, states: Tensor) -> dict[int, Seen]:
         """What every layer that reads pictures reads of them, once per picture."""
         return {number: attention.look(states) for number, attention in self._pictures.items()}
 
-    def pictures(self, pixels: Tensor) -> Pictures:
-        raise NotImplementedError
 
-    def texts(self, ids: Tensor) -> Texts:
-        raise NotImplementedError
-
-    def match(self, seen: dict[int, Seen], begun: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    def plain(self, pixels: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        raise NotImplementedError
-
-
-class BlipMatcher(Matcher):
+class BlipMatcher(_Fusing):
     """BLIP: a vision transformer, and a BERT that attends to it in every layer: words first, the picture next."""
 
     def __init__(self, model: Module, layers: Iterable[Module] | None = None) -> None:
@@ -341,7 +320,7 @@ class BlipMatcher(Matcher):
         return matching.itm_score, contrasting.itm_score
 
 
-class Blip2Matcher(Matcher):
+class Blip2Matcher(_Fusing):
     """BLIP-2: the Q-Former's queries read the words beside them in every layer, the picture in every other one."""
 
     def __init__(self, model: Module) -> None:
@@ -391,6 +370,7 @@ class Blip2Matcher(Matcher):
         return matching.logits_per_image, contrasting.logits_per_image
 
 
+Matcher = BlipMatcher | Blip2Matcher
 MATCHERS = {"BlipForImageTextRetrieval": BlipMatcher, "Blip2ForImageTextRetrieval": Blip2Matcher}
 
 

@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 
 from beholder.chapter.numbers import Result, has_interval, number
 from beholder.chapter.queries import FOUND
-from beholder.comparison.verdicts import DIFFERENCE, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json

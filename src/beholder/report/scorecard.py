@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT, Result, has_interval, listed, percent, quantity, ratio
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.report.report import Report, Section
 from beholder.studies.printed import alike, printed_of
 

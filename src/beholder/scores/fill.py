@@ -31,20 +31,17 @@ from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.executor import Processes
 from beholder.scores.ray_scorer import RayScorer
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 BATCHES_AT_ONCE = 8  # that a device is given together: its reading ahead begins anew with each such job
 LOADING_SECONDS = 3600.0  # after so long without an answer a device is taken to hang; its model is loaded first
 BLOCK_ROWS = 256
 BLOCK_SECONDS = 10.0
-LARGEST_BLOCK = 1 << 23
-"""Bytes: a long run writes larger blocks, so that a million images are not thousands of files."""
-LOOKED_UP = 1 << 15
-"""Images whose digests are looked up together."""
+LARGEST_BLOCK = 1 << 23  # bytes: a long run writes larger blocks, so that a million images are not thousands of files
+LOOKED_UP = 1 << 15  # images whose digests are looked up together
 Rows = npt.NDArray[np.int64]
 
 

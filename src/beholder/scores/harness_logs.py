@@ -23,16 +23,14 @@ import pyarrow as pa
 
 from beholder.core.errors import BadScores
 from beholder.core.read import decoded, parse_json, read_bytes, read_text
-from beholder.models.served.answers import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
+from beholder.models.served.protocol import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import UNITS
 
 PAIR = re.compile(r"(-?(?:inf|\d[\d.eE+-]*))[\"'\s]*,[\"'\s]*(?:true|false)", re.IGNORECASE)
 """A log-likelihood and whether the choice is the likeliest text; lmms-eval writes pairs as lists or as texts."""
-WORDS = (("Yes", "No"), ("True", "False"))
-"""The answers that are looked for where a log does not name them."""
-LARGEST_MEMBER = 256 << 20
-"""Bytes of one file in a log: an archive may claim any number of them."""
+WORDS = (("Yes", "No"), ("True", "False"))  # the answers that are looked for where a log does not name them
+LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim any number of them
 ZSTD = 93
 WHERE = "Put image_id and prompt_id"
 Sample = Mapping[str, Any]

@@ -24,8 +24,7 @@ from beholder.core.errors import BadScores
 from beholder.core.read import MOST_CELLS, read_array
 from beholder.models.predictions import import_predictions, is_predictions
 from beholder.scores.harness_logs import is_harness_log, read_harness_log
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 
 Cells = npt.NDArray[np.float64]
 ID_COLUMNS = ("image_id", "file")
@@ -44,10 +43,8 @@ class Sheet:
     image_ids: list[str]
     prompt_ids: list[str]
     cells: Cells
-    task: str | None = None
-    """An array file is about one task; tables are about whichever their ids fit."""
-    notes: tuple[str, ...] = ()
-    """What a reader of the results should know about the file."""
+    task: str | None = None  # an array file is about one task; tables are about whichever their ids fit
+    notes: tuple[str, ...] = ()  # what a reader of the results should know about the file
     channel: str = SCORE
     """What its numbers are: a detector's presence, a segmenter's area, or whatever the study asks for."""
 

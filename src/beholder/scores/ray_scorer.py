@@ -9,7 +9,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from PIL import Image
@@ -26,12 +27,8 @@ from beholder.scores.ray_pool import RayOptions, RayPool, connect
 from beholder.scores.reading import ReadOptions, WorkersOnDemand
 from beholder.scores.scoring import Asked, BatchScorer, Scored
 
-JOBS_PER_WORKER = 8
-"""So many jobs for each worker, so that all end at about the same time."""
-BATCHES_AT_ONCE = 32
-"""Batches in a job at most: reading ahead begins anew with each job."""
-NAMED = 20
-"""Images that a message names."""
+JOBS_PER_WORKER = 8  # so that all workers end at about the same time
+BATCHES_AT_ONCE = 32  # batches in a job at most: reading ahead begins anew with each job
 
 
 @contextmanager
@@ -43,35 +40,28 @@ def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[
             "Save it and give its folder or name, or leave --engine ray out."
         )
     if load.device.startswith("cuda:") or "," in load.device:
-        raise UsageError(f"With --engine ray, Ray chooses the cards: leave out --device {load.device}.")
-    cards = {"cpu": False, "cuda": True}.get(load.device)
-    with RayPool(_Load(model, load, loaded_plugins), ray, cards=cards) as pool:
+        raise UsageError(f"With --engine ray, Ray chooses the GPUs: leave out --device {load.device}.")
+    needs_gpu = {"cpu": False, "cuda": True}.get(load.device)
+    with RayPool(partial(_load, model, load, loaded_plugins), ray, needs_gpu=needs_gpu) as pool:
         yield _described(pool, None)
 
 
-@dataclass(frozen=True)
-class _Load:
-    """Travels to a worker and loads the model there."""
-
-    name: str
-    options: LoadOptions
-    plugins: list[str]
-
-    def __call__(self) -> _Model:
-        load_plugins(self.plugins)
-        no_card = self.options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the cards from it
-        return _Model(load_model(self.name, replace(self.options, device="cpu") if no_card else self.options))
+def _load(name: str, options: LoadOptions, plugins: list[str]) -> _Model:
+    """In a worker: load the model there."""
+    load_plugins(plugins)
+    no_gpu = options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the GPUs from it
+    return _Model(load_model(name, replace(options, device="cpu") if no_gpu else options))
 
 
 class _Model:
-    """In a worker: the model, as it is told to answer, with what reads images for it."""
+    """In a worker: the model, as it is instructed, with what reads images for it."""
 
     def __init__(self, scorer: Scorer) -> None:
         self._scorer, self._reading = scorer, ReadOptions(processes=_cores())
         self._workers = WorkersOnDemand(self._reading)
         self._instructed: dict[Instruction | None, BatchScorer] = {}
 
-    def told(self, instruction: Instruction | None) -> BatchScorer:
+    def instructed(self, instruction: Instruction | None) -> BatchScorer:
         if instruction not in self._instructed:
             scorer = self._scorer
             if instruction is not None:
@@ -88,13 +78,13 @@ def _resources() -> dict[str, float]:
 
 
 def _cores() -> int:
-    """This worker's share of its machine's cores: those that it was given, or as large a part as of the cards."""
+    """This worker's share of its machine's cores: those that it was given, or as large a part as of the GPUs."""
     ray, mine = connect(), _resources()
     if not mine.get("GPU"):
         return int(mine.get("CPU", 1))
     here = ray.get_runtime_context().get_node_id()
-    cards = next((node["Resources"].get("GPU", 1) for node in ray.nodes() if node["NodeID"] == here), 1)
-    return max(1, int(usable_cores() * mine["GPU"] / cards))
+    gpus = next((node["Resources"].get("GPU", 1) for node in ray.nodes() if node["NodeID"] == here), 1)
+    return max(1, int(usable_cores() * mine["GPU"] / gpus))
 
 
 class _Description(NamedTuple):
@@ -110,7 +100,7 @@ class _Description(NamedTuple):
 
 
 def _describe(model: _Model, instruction: Instruction | None) -> _Description:
-    scorer = model.told(instruction).scorer
+    scorer = model.instructed(instruction).scorer
     return _Description(
         scorer.spec,
         scorer.channels,
@@ -128,15 +118,8 @@ def _described(pool: RayPool[_Model], instruction: Instruction | None) -> RaySco
     return kind(pool, description, instruction)
 
 
-@dataclass(frozen=True)
-class _Call:
-    """Travels to a worker and calls a method of the model."""
-
-    instruction: Instruction | None
-    method: str
-
-    def __call__(self, model: _Model, arguments: tuple[Any, ...]) -> Any:
-        return getattr(model.told(self.instruction).scorer, self.method)(*arguments)
+def _call(model: _Model, arguments: tuple[object, ...], *, instruction: Instruction | None, method: str) -> Any:
+    return getattr(model.instructed(instruction).scorer, method)(*arguments)
 
 
 class _Answer(NamedTuple):
@@ -147,18 +130,14 @@ class _Answer(NamedTuple):
     scored: list[Scored]
 
 
-@dataclass(frozen=True)
-class _Score:
-    """Travels to a worker and scores batches of images there; each image comes with whether it was hashed."""
-
-    instruction: Instruction | None
-    asked: Asked
-
-    def __call__(self, model: _Model, batches: list[list[tuple[str, bool]]]) -> _Answer:
-        own, hashed = model.told(self.instruction), {uri: known for batch in batches for uri, known in batch}
-        uris = [[uri for uri, _ in batch] for batch in batches]
-        found = own.scored(uris, self.asked, lambda uri: uri if hashed[uri] else "", lambda key: False)
-        return _Answer(socket.gethostname(), own.scorer.spec.digest, list(found))
+def _score(
+    model: _Model, batches: list[list[tuple[str, bool]]], *, instruction: Instruction | None, asked: Asked
+) -> _Answer:
+    """In a worker: score batches of images; each image comes with whether it was hashed."""
+    instructed, hashed = model.instructed(instruction), {uri: known for batch in batches for uri, known in batch}
+    uris = [[uri for uri, _ in batch] for batch in batches]
+    scored = instructed.scored(uris, asked, lambda uri: uri if hashed[uri] else "", lambda key: False)
+    return _Answer(socket.gethostname(), instructed.scorer.spec.digest, list(scored))
 
 
 class RayScorer:
@@ -180,8 +159,9 @@ class RayScorer:
         cells: Floats = self._call("score_prepared", prepared, prompts)
         return cells
 
-    def _call(self, method: str, *arguments: Any) -> Any:
-        (answer,) = self.pool.map(_Call(self._instruction, method), [arguments], workers=1)
+    def _call(self, method: str, *arguments: object) -> Any:
+        work = partial(_call, instruction=self._instruction, method=method)
+        (answer,) = self.pool.map(work, [arguments], workers=1)
         return answer
 
     def scored(
@@ -191,7 +171,8 @@ class RayScorer:
         size = min(BATCHES_AT_ONCE, max(1, len(batches) // (JOBS_PER_WORKER * self.pool.fleet.workers)))
         parts = (batches[start : start + size] for start in range(0, len(batches), size))
         jobs = ([[(uri, bool(key(uri))) for uri in batch] for batch in part] for part in parts)
-        for answer in self.pool.map(_Score(self._instruction, asked), jobs, described=_images):
+        work = partial(_score, instruction=self._instruction, asked=asked)
+        for answer in self.pool.map(work, jobs, names=lambda job: [uri for batch in job for uri, _ in batch]):
             if answer.digest != self.spec.digest:
                 raise ModelError(
                     f"{self.spec.name} on {answer.machine} is another model than the one that began: weights, settings "
@@ -215,16 +196,10 @@ class RayEmbedder(RayScorer):
 
 
 class RayAnswerer(RayScorer):
-    """A model in Ray's workers that is told how to answer."""
+    """A model in Ray's workers that can be instructed how to answer."""
 
     def instructed(self, instruction: Instruction) -> Scorer:
         return _described(self.pool, instruction)
-
-
-def _images(batches: list[list[tuple[str, bool]]]) -> str:
-    uris = [uri for batch in batches for uri, _ in batch]
-    more = f"\n  … and {len(uris) - NAMED} more" if len(uris) > NAMED else ""
-    return "\n".join(f"  {uri}" for uri in uris[:NAMED]) + more
 
 
 def _refuse_unshared(scored: Scored, machine: str) -> None:

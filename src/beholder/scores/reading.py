@@ -280,8 +280,7 @@ class Opened(NamedTuple):
     uris: list[str]
     pictures: Pictures
     faults: list[BadImage]
-    digests: dict[str, str]
-    """Of the files that were not hashed before."""
+    digests: dict[str, str]  # of the files that were not hashed before
 
 
 class Begun(NamedTuple):

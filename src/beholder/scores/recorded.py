@@ -19,9 +19,8 @@ from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 
 
 def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[ScoreMatrix]:
@@ -80,8 +79,7 @@ class Scored(NamedTuple):
     study: str
     spec: ModelSpec
     task: Task
-    root: Path | None
-    """The folder that its pictures lie in; None for drawn people."""
+    root: Path | None  # the folder that its pictures lie in; None for drawn people
 
 
 def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[Scored]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -13,6 +14,7 @@ import polars as pl
 from beholder.core.errors import BeholderError
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import Settings
+from beholder.prompts.prompt_set import PromptSet
 
 Array = npt.NDArray[Any]  # float64, or float32 where a probability keeps its precision
 Kind = Literal["probability", "logit", "ranking", "cosine"]
@@ -80,7 +82,7 @@ def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Map
     return Quantity(np.asarray(cells), channel)
 
 
-def looks_for_things(channels: Sequence[str]) -> bool:
+def is_detector(channels: Sequence[str]) -> bool:
     """Whether a model with these channels detects or segments, rather than reading texts."""
     return "presence" in channels
 
@@ -177,3 +179,20 @@ class ScoreMatrix:
     def level(self, name: str) -> ScoreMatrix:
         """The prompts of one level."""
         return self.columns((self.prompts["level"] == name).to_numpy())
+
+
+@dataclass(frozen=True)
+class Task:
+    """One sheet to be filled: every image of `dataset` against every prompt of `prompts`."""
+
+    name: str
+    dataset: Dataset
+    prompts: PromptSet
+    kind: str = ""
+    """What is asked, where a study asks several things: its measures pick their sheets by this."""
+    part: str = ""
+    """The part of the data set that the sheet is about, such as a branch."""
+
+    def sheet_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
+        """Stands for the contents of the images and the texts of the prompts."""
+        return hashlib.blake2b(image_keys.tobytes() + self.prompts.digest.encode(), digest_size=10).hexdigest()

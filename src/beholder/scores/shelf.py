@@ -36,18 +36,14 @@ Keys = Sequence[str] | npt.NDArray[np.bytes_]
 """Strings, or an array of them as bytes: a million Python strings take 90 MB."""
 log = logging.getLogger(__name__)
 
-ABOUT = b"beholder"
-"""Where a block's own metadata has what it says of itself."""
+ABOUT = b"beholder"  # where a block's own metadata has what it says of itself
 UNREADABLE = (errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP)
 """A block's own trouble; any other error of a disk is the machine's and ends the run."""
 ROW_BITS = 32
 RECENT = 1 << 16
-LONGEST = 40
-"""Bytes of a key; a longer one stands by its digest, which has as many."""
-FACTOR = 0x9E3779B97F4A7C15
-"""Odd, with its bits well mixed: multiplied by it, keys that differ little differ much."""
-INDEX, INDEXED_FROM = "index", 32
-"""The index of a shelf is written when so many blocks are not in it."""
+LONGEST = 40  # bytes of a key; a longer one stands by its digest, which has as many
+FACTOR = 0x9E3779B97F4A7C15  # odd, with its bits well mixed: multiplied by it, keys that differ little differ much
+INDEX, INDEXED_FROM = "index", 32  # the index of a shelf is written when so many blocks are not in it
 SMALL, FEW, MERGED = 2048, 64, 4096
 """Blocks of fewer rows than the first are small; as many as the second are merged into blocks of up to the third."""
 

@@ -21,18 +21,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from beholder.core.digests import SharedDigests, digest, seal_key
-from beholder.core.errors import RemoteError
-from beholder.core.files import Place, cache_folder, place, write_whole
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beholder.core.digests import KEY_FILE, FileDigests, SharedDigests, digest, seal_key
+from beholder.core.errors import DataError, MissingData, RemoteError
+from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
+from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
+from beholder.datasets.content import digest_of, stamp
 from beholder.datasets.dataset import ImageDigests
 from beholder.models.spec import ModelSpec
-from beholder.scores.shelf import Shelf
+from beholder.scores.shelf import INDEX, BadBlock, Shelf
 
 
 class Store:
@@ -101,3 +110,198 @@ class Store:
             with suppress(OSError, RemoteError):  # a store that cannot be written says so when it must be
                 write_whole(path, json.dumps(spec.as_dict(), indent=1).encode(), private=True)
         return spec.digest
+
+
+LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
+DAY = 86400.0  # seconds: a younger temporary file may still be in use
+MODEL = re.compile(r"[0-9a-f]{20}")
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a store holds of one model."""
+
+    name: str
+    """What people call it; `unknown` if its spec cannot be read."""
+    folder: Place
+    revision: str | None
+    images: int
+    prompts: int
+    blocks: int
+    bytes: int
+    last_used: float
+    """Seconds since 1970: when the last block or manifest was written, or a complete sheet was read."""
+
+
+@dataclass
+class Findings:
+    """What a check of a store found."""
+
+    blocks: int = 0
+    rows: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What makes no score wrong: files that nobody needs, folders that others can open."""
+
+
+def stored_models(store: Store) -> list[StoredModel]:
+    """The models of a store, the last used first; block contents are counted, not checked."""
+    models = [_stored_model(folder) for folder in _model_folders(store)]
+    return sorted(models, key=lambda model: -model.last_used)
+
+
+def remove_models(models: Sequence[StoredModel]) -> None:
+    """Delete all that a store holds of some models; a kill in the middle leaves leftovers, never half a model."""
+    for model in models:
+        if isinstance(model.folder, RemotePath):  # what is left of a model has no manifest: its blocks are sound
+            remove_tree(model.folder / "complete")
+            remove_tree(model.folder)
+        else:
+            away = model.folder.with_suffix(".removed")
+            remove_tree(away)
+            remove_tree(model.folder.rename(away))
+
+
+def leftovers(store: Store) -> list[Place]:
+    """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
+    found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
+    young = time.time() - DAY
+    return sorted(path for path, status in found if path.suffix != ".part" or status.st_mtime < young)
+
+
+def remove_leftovers(paths: Sequence[Place]) -> None:
+    """Delete them."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            remove_tree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def size_of(path: Place) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    own = 0 if path.is_dir() else path.lstat().st_size
+    return own + sum(status.st_size for _, status in walk(path) if not status.is_folder)
+
+
+def verify_store(store: Store, progress: Progress = silent) -> Findings:
+    """Check every block, manifest, spec and remembered digest; nothing is changed."""
+    folders, found = _model_folders(store), Findings()
+    try:
+        found.problems += FileDigests(store.digest_memory, stamp, digest_of).problems(progress)
+        for folder in folders:
+            _verify_model(store, folder, found, progress)
+    except DataError as error:  # the key is damaged
+        found.problems.append(str(error))
+        return found
+    known = {KEY_FILE, store.digest_memory.name, f"{store.digest_memory.name}-journal"}
+    files = [entry for entry in listing(store.root) if not entry.is_folder]  # studies keep folders of their own there
+    strange = [store.root / file.name for file in files if file.name not in known and not file.name.endswith(LEFT)]
+    found.problems += [f"{path}: no part of a store." for path in strange]
+    found.notes += [
+        f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
+    ]
+    if not isinstance(store.root, RemotePath) and store.root.stat().st_mode & 0o077:
+        found.notes.append(f"{store.root}: others than its owner can open it. Close it with: chmod -R go= {store.root}")
+    return found
+
+
+def _model_folders(store: Store) -> list[Place]:
+    if not store.root.is_dir():
+        raise MissingData(f"There is no store at {store.root}. Name it with --store DIR.")
+    return [store.root / each.name for each in listing(store.root) if each.is_folder and MODEL.fullmatch(each.name)]
+
+
+def _spec(folder: Place) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        spec = json.loads((folder / "spec.json").read_text())
+        return spec if isinstance(spec, dict) else {}
+    return {}
+
+
+def _stored_model(folder: Place) -> StoredModel:
+    files = [(path, status) for path, status in walk(folder) if not status.is_folder]
+    blocks = [path for path, status in files if path.suffix == ".parquet" and status.st_size]
+    images: dict[Place, int] = {}
+    prompts: dict[Place, int] = {}
+    for path in blocks:
+        with suppress(OSError, pa.ArrowException), path.open("rb") as file:
+            about = pq.ParquetFile(file)
+            shelf, rows = path.parent, about.metadata.num_rows
+            if shelf.name == "texts":
+                prompts[shelf] = prompts.get(shelf, 0) + rows
+            else:
+                images[shelf] = images.get(shelf, 0) + rows
+                prompts[shelf] = about.schema_arrow.field(1).type.list_size if shelf.name != "images" else 0
+    spec = _spec(folder)
+    return StoredModel(
+        str(spec.get("name", "unknown")),
+        folder,
+        str(spec["revision"]) if "revision" in spec else None,
+        max(images.values(), default=0),
+        sum(prompts.values()),
+        len(blocks),
+        sum(status.st_size for _, status in files),
+        max((status.st_mtime for _, status in files), default=folder.stat().st_mtime),
+    )
+
+
+def _verify_model(store: Store, folder: Place, found: Findings, progress: Progress) -> None:
+    spec = _spec(folder)
+    try:
+        model = ModelSpec(**{name: value for name, value in spec.items() if name != "digest"})
+        if model.digest != folder.name:
+            found.problems.append(f"{folder / 'spec.json'}: describes another model ({model.name}).")
+    except TypeError:
+        found.problems.append(f"{folder / 'spec.json'}: is missing or damaged.")
+    contents = {}
+    for shelf in _shelves(store, folder):
+        contents[shelf.folder] = _verify_shelf(shelf, found, progress, str(spec.get("name", folder.name)))
+    for path in (folder / "complete" / entry.name for entry in listing(folder / "complete")):
+        found.problems += [f"{path}: {reason}" for reason in _wrong_manifest(path, folder, contents)]
+    expected = {"spec.json", "complete", "images", "texts", "scores"}
+    names = [entry.name for entry in listing(folder)]
+    strange = [name for name in names if name not in expected and not name.endswith(LEFT)]
+    found.problems += [f"{folder / name}: no part of a store." for name in strange]
+
+
+def _shelves(store: Store, folder: Place) -> Iterator[Shelf]:
+    for name in ("images", "texts"):
+        if (folder / name).is_dir():
+            yield store.shelf(folder.name, name)
+    if (folder / "scores").is_dir():
+        yield from (store.shelf(folder.name, "scores", entry.name) for entry in listing(folder / "scores"))
+
+
+def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str) -> int:
+    """Check all blocks of a shelf; the number of different keys on it."""
+    blocks = list(shelf.blocks())
+    keys: set[str] = set()
+    with progress(f"{model}: checking {shelf.folder.name}", len(blocks), 0) as advance:
+        for path in blocks:
+            try:
+                own = shelf.keys(path)
+                keys.update(own)
+                found.blocks, found.rows = found.blocks + 1, found.rows + len(own)
+            except (BadBlock, OSError, RemoteError) as error:
+                found.problems.append(f"{path}: {error}.")
+            advance(1)
+    names = [entry.name for entry in listing(shelf.folder)]
+    strange = [name for name in names if name != INDEX and not name.endswith((".parquet", *LEFT))]
+    found.problems += [f"{shelf.folder / name}: no part of a store." for name in strange]
+    return len(keys)
+
+
+def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> Iterator[str]:
+    """Why a manifest cannot be believed."""
+    if path.suffix in LEFT:
+        return
+    try:
+        manifest = json.loads(path.read_text())
+        needed, prompts = int(manifest["contents"]), str(manifest["prompts_digest"])
+    except (OSError, ValueError, LookupError, TypeError):
+        yield "is damaged, or was written by an older version."
+        return
+    held = contents.get(folder / "images", contents.get(folder / "scores" / prompts, 0))
+    if held < needed:
+        yield f"says that {needed:,} contents were scored; {held:,} are here."

@@ -26,8 +26,8 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import reading
 from beholder.scores.fill import FillOptions, fill
+from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.custom.study import custom_study
 
 torch = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ import polars as pl
 
 from beholder.comparison import verdict_of
 from beholder.core.results import Row, results_table
-from beholder.metrics.equivalence import EQUIVALENT, UNDECIDED
+from beholder.metrics.group_tests import EQUIVALENT, UNDECIDED
 from beholder.prompts.prompt_set import ONE_LEVEL
 
 

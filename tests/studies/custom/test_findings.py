@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from beholder._run import Run
-from beholder.comparison.verdicts import NONE_FOUND
+from beholder.comparison.family import NONE_FOUND
 from beholder.studies.custom.chapter import custom_findings
 
 

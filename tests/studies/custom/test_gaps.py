@@ -17,8 +17,8 @@ from beholder.comparison import DIFFERENCE
 from beholder.comparison.groups import REST
 from beholder.core.errors import UnknownName
 from beholder.core.results import Row
-from beholder.metrics.equivalence import DIFFERENCE as DIFFERENT
-from beholder.metrics.equivalence import EQUIVALENT
+from beholder.metrics.group_tests import DIFFERENCE as DIFFERENT
+from beholder.metrics.group_tests import EQUIVALENT
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import METRICS, custom_study

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.comparison import DIFFERENCE
-from beholder.comparison.people import people_of
+from beholder.comparison.groups import people_of
 from beholder.comparison.power import noise_of
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row, results_table
 
 AP, COUNT, SQUARED = "average precision", "concepts", "squared calibration error"

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.metrics.calibration import calibration, miscalibration
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings

@@ -11,7 +11,7 @@ import pytest
 
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.chapter import QUESTIONS, disparity_tables, limitations
 from beholder.studies.disparity.charts import disparity_figures

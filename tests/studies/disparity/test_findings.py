@@ -9,7 +9,7 @@ import pytest
 
 from beholder.chapter.finding import Finding
 from beholder.chapter.queries import one_row
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings
 

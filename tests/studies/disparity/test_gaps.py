@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score
 
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity import findings as queries
 from beholder.studies.disparity.scores import read_concept_scores

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.errors import UsageError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.gaps import find_gaps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.studies.disparity.trials import TRIALS
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import ALWAYS_YES, UNFAIR, VECTORS, Design, draw

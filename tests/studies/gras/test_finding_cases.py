@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from studies.gras.finding_cases import cases
 
-from beholder.comparison.verdicts import VERDICTS
+from beholder.comparison.family import VERDICTS
 from beholder.studies.gras.chapter import CHAPTER
 from beholder.studies.gras.charts import gap_title, valence_title
 from beholder.studies.gras.findings import FINDERS, gras_findings

@@ -10,7 +10,7 @@ import pytest
 from beholder._run import Run
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import points_range
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, verdict_of
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, verdict_of
 from beholder.core.results import Row, results_table
 from beholder.studies.gras import phrases
 from beholder.studies.gras.chapter import CHAPTER

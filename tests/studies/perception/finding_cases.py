@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row, results_table
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from studies.perception.worlds import matrix, measured, noise, photographs, words_of
 
 from beholder.chapter.finding import Finding
-from beholder.comparison.verdicts import NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.perception.chapter import CHAPTER
 from beholder.studies.perception.findings import perception_findings
 

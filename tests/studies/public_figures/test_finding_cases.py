@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from studies.public_figures.finding_cases import cases
 
-from beholder.comparison.verdicts import DIFFERENCE, VERDICTS
+from beholder.comparison.family import DIFFERENCE, VERDICTS
 from beholder.studies.public_figures.findings import public_figure_findings
 
 CASES = dict(cases())

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.chapter.finding import Finding
-from beholder.comparison.verdicts import NONE_FOUND, NOT_MEASURED
+from beholder.comparison.family import NONE_FOUND, NOT_MEASURED
 from beholder.core.results import Row, results_table
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.prompts import identity_prompts

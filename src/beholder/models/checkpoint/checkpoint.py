@@ -45,8 +45,7 @@ class Checkpoint(NamedTuple):
     model: Module
     image_processor: Processor
     tokenizer: Processor
-    notes: list[str]
-    """What the loader had to say and what moves no score."""
+    notes: list[str]  # what the loader had to say and what moves no score
 
 
 def load_checkpoint(
@@ -273,16 +272,13 @@ class TorchScorer:
 
     spec: ModelSpec
     batch_size: int
-    batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 8}
-    """Images at once, by kind of device; that of the CPU for any other."""
-    scale: ClassVar[str] = "cosine"
-    """What a score is, for the proof's tolerance."""
-    preparation: Preparation | None = None
-    """What worker processes do with a picture."""
-    decoder: Decoder | None = None
-    """What decodes files on the GPU, if that was asked for."""
-    _arithmetic: Arithmetic | None = None
-    """What is then left to do on the device."""
+    batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 8}  # by kind of device; that of the CPU for any other
+    scale: ClassVar[str] = "cosine"  # what a score is, for the proof's tolerance
+    preparation: Preparation | None = None  # what worker processes do with a picture
+    decoder: Decoder | None = None  # what decodes files on the GPU, if that was asked for
+    _arithmetic: Arithmetic | None = None  # what is then left to do on the device
+    _own: Callable[[Sequence[Prepared], str], Output]
+    """The scores of one picture with one text by the model's own forward pass, nothing kept from before."""
 
     def __init__(
         self, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
@@ -315,10 +311,6 @@ class TorchScorer:
                     self.spec.name, f"its own forward pass gives {theirs.tolist()} where its parts give {ours.tolist()}"
                 )
         self._forget_texts()
-
-    def _own(self, prepared: Sequence[Prepared], text: str) -> Output:
-        """The scores of one picture with one text by the model's own forward pass, nothing kept from before."""
-        raise NotImplementedError
 
     def _prepare_apart(self, split: Split | None, otherwise: Preparation | None) -> None:
         """Leave the preparing of pictures to workers: the first part of a split, or the library's own way."""
@@ -405,8 +397,7 @@ TOLERANCE = {
     "log-probability": {"float32": 1e-4, "bfloat16": 0.3, "float16": 0.05},
 }
 """How far two ways may be apart, by what a score is and by precision; relative to a score above 1."""
-SAMPLE_TEXTS = ("a photo of a person who is smiling", "nurse")
-"""A long and a short one, scored together and each by itself."""
+SAMPLE_TEXTS = ("a photo of a person who is smiling", "nurse")  # scored together and each by itself
 
 
 def refusal(model: str, fault: str) -> ModelError:

@@ -16,7 +16,6 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from beholder.core.files import cache_folder, private_folder
 from beholder.models.checkpoint.checkpoint import replaced_forward, torch, transformers
@@ -24,14 +23,11 @@ from beholder.models.generative.model_types import model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.spec import Config, Module, Tensor
 
-RUN = 64
-"""Queries in a run. Longer runs look at more of each other in vain; shorter ones gather the trunk more often."""
+RUN = 64  # queries. Longer runs look at more of each other in vain; shorter ones gather the trunk more often
 ALIGNED = 64
 """The kernel's block, of queries and of keys: a tree is ragged, and larger blocks look at more in vain. Packed tokens
 are padded to a multiple of it on a GPU."""
-WIDE = 128
-"""Heads wider than this take half as many keys at a time, so that they fit into a small GPU's shared memory."""
-Bools = npt.NDArray[np.bool_]
+WIDE = 128  # heads wider than this take half as many keys at a time, to fit into a small GPU's shared memory
 
 
 @dataclass
@@ -39,10 +35,9 @@ class TreeMask:
     """What each packed token sees, in the forms that the two ways need."""
 
     tree: PromptTree
-    own: Mapping[int | None, Bools] = field(default_factory=dict)
+    own: Mapping[int | None, Tensor] = field(default_factory=dict)
     """By sliding window: the trunk's mask as the model itself makes it, where that is not plainly causal."""
-    padded: int = 0
-    """Tokens of no meaning behind the tree, which see only themselves."""
+    padded: int = 0  # tokens of no meaning behind the tree, which see only themselves
 
     _runs: dict[tuple[int | None, object], tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict)
 
@@ -55,8 +50,7 @@ class TreeMask:
         trunk, padding = self.tree.trunk, np.arange(self.tree.size, self.size)
         end = torch.from_numpy(np.concatenate([self.tree.end, padding + 1])).to(device)
         depth = torch.from_numpy(np.concatenate([self.tree.depth, padding * 0])).to(device)
-        own = self.own.get(window)
-        inner = None if own is None else torch.from_numpy(own).to(device)
+        inner = self.own[window].to(device) if window in self.own else None
 
         def sees(query: Tensor, key: Tensor) -> Tensor:
             seen = (key <= query) & (query < end[key])
@@ -83,15 +77,9 @@ class TreeMask:
         from torch.nn.attention.flex_attention import create_block_mask
 
         sees = self.rule(window, device)
-        return create_block_mask(
-            lambda batch, head, query, key: sees(query, key),
-            None,
-            None,
-            self.size,
-            self.size,
-            device=str(device),
-            BLOCK_SIZE=(ALIGNED, ALIGNED),
-        )
+        shape = None, None, self.size, self.size
+        blocks = {"device": str(device), "BLOCK_SIZE": (ALIGNED, ALIGNED)}
+        return create_block_mask(lambda batch, head, query, key: sees(query, key), *shape, **blocks)
 
 
 def _gathered(tree: PromptTree, sees: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor]:
@@ -164,9 +152,8 @@ def _flex(query: Tensor, key: Tensor, value: Tensor, block_mask: Tensor, scaling
     grouped = query.shape[1] != key.shape[1]
     keys = ALIGNED if query.shape[-1] <= WIDE else ALIGNED // 2
     tiles = {"BLOCK_M": ALIGNED, "BLOCK_N": keys, "num_warps": 4, "num_stages": 2} if query.is_cuda else None
-    return flex_attention(
-        query, key, value, block_mask=block_mask, scale=scaling, enable_gqa=grouped, kernel_options=tiles
-    )
+    options = {"scale": scaling, "enable_gqa": grouped, "kernel_options": tiles}
+    return flex_attention(query, key, value, block_mask=block_mask, **options)
 
 
 def _blocks(
@@ -180,14 +167,11 @@ def _blocks(
     behind = count * RUN - (query.shape[2] - trunk)
     below = torch.nn.functional.pad(query[:, :, trunk:], (0, 0, 0, behind))
     below = below.reshape(batch, heads, count, RUN, width).transpose(1, 2).flatten(0, 1)
-    seen = _dense(below, _shown(key, keys), _shown(value, keys), allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
+    # What each run is shown; runs join the batch.
+    key, value = (states[:, :, keys].transpose(1, 2).flatten(0, 1) for states in (key, value))
+    seen = _dense(below, key, value, allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
     seen = seen.unflatten(0, (batch, count)).transpose(1, 2).reshape(batch, heads, count * RUN, -1)
     return torch.cat([above, seen[:, :, : query.shape[2] - trunk]], dim=2)
-
-
-def _shown(states: Tensor, keys: Tensor) -> Tensor:
-    """The states of the tokens that each run is shown: runs join the batch."""
-    return states[:, :, keys].transpose(1, 2).flatten(0, 1)
 
 
 def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None) -> Tensor:
@@ -203,8 +187,8 @@ def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: flo
 
 # Layers of a model, compiled, which replace the originals only while they are needed
 
+# Where torch keeps what it compiled: anew, the first pictures took 40 s in place of 11 (Qwen2.5-VL-3B, one H200).
 KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
-"""Where torch keeps what it compiled: anew, the first pictures took 40 s in place of 11 (Qwen2.5-VL-3B, one H200)."""
 
 
 class CompiledLayers:

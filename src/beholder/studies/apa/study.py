@@ -12,7 +12,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.glasshouse.world import prompts as drawn_prompts
 from beholder.prompts.prompt_set import prompt_set
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import EIGHT, POOLS
 from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts, identity_prompts
 from beholder.studies.public_figures.identity import IDENTITY

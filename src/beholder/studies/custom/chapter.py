@@ -37,8 +37,8 @@ from beholder.chapter.numbers import (
     row_p_value,
 )
 from beholder.chapter.queries import deciding_rows
+from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
-from beholder.comparison.verdicts import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.prompts.prompt_set import ONE_LEVEL
 from beholder.studies.custom.gaps import BALANCE, GAPS, KINDS

@@ -30,14 +30,13 @@ from beholder.comparison import (
     strata_of,
 )
 from beholder.comparison.family import Judged
-from beholder.comparison.groups import REST, crossings
-from beholder.comparison.people import COLUMNS
+from beholder.comparison.groups import COLUMNS, REST, crossings
 from beholder.core.errors import UnknownName
 from beholder.core.results import Row
 from beholder.core.tables import column_in
 from beholder.datasets.dataset import KEYS
 from beholder.datasets.selection import NUMBERS
-from beholder.metrics.equivalence import verdict
+from beholder.metrics.group_tests import verdict
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions, Metric
 

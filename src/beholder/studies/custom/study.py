@@ -19,8 +19,7 @@ from beholder.datasets.survey import columns_of
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
-from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.custom.gaps import Column, Family, gap_metrics
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, join, mean_row
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics

@@ -18,7 +18,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.comparison import Part, comparison_at, judge, part_from_null
-from beholder.comparison.verdicts import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.errors import DataError, MissingData
 from beholder.core.results import PLAIN, Row, results_table
 from beholder.datasets.settings import GroupWords

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison.verdicts import FEWEST
+from beholder.comparison.family import FEWEST
 from beholder.core.results import Row
-from beholder.metrics.precision_gaps import measured
+from beholder.metrics.average_precision import measured
 from beholder.studies.disparity.gaps import AP, Gaps
 from beholder.studies.disparity.scores import Cells, ConceptScores, Sides
 from beholder.studies.rows import join

@@ -20,7 +20,7 @@ from beholder.chapter.chapter import (
 )
 from beholder.chapter.numbers import ABSENT, MINUS, Result, drawn, has_interval, percent, points, points_range, signed
 from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
-from beholder.comparison.verdicts import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.glasshouse.planted import PLANTED_OBJECTS, REFERENCE, implied_gap, implied_matched_gap
 from beholder.studies.disparity.charts import disparity_figures

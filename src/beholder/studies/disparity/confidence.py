@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.comparison import FEWEST, Comparison, comparison_at, judge, part_from_null
-from beholder.comparison.verdicts import TOO_LITTLE
+from beholder.comparison.family import TOO_LITTLE
 from beholder.core.results import Row
+from beholder.metrics.average_precision import Keys, LabelShuffles, each_concept, prevalences
 from beholder.metrics.calibration import (
     BINS,
     Array,
@@ -26,7 +27,6 @@ from beholder.metrics.calibration import (
     reliability,
 )
 from beholder.metrics.intervals import clustered_share_interval
-from beholder.metrics.precision_gaps import Keys, LabelShuffles, each_concept, prevalences
 from beholder.studies.disparity.gaps import NONE, spread
 from beholder.studies.disparity.scores import Cells, ConceptScores, Confidence, Mask, Sides, fewest_people
 from beholder.studies.rows import PROBABILITY, join

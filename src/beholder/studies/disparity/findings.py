@@ -25,7 +25,7 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, one_row, widest_first, with_metrics
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
 # Whether a gap points towards the group that word vectors put the concept nearer to

@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from beholder.comparison import Comparison, comparison_at, judge, part_from_null
-from beholder.comparison.family import Part
+from beholder.comparison.family import DIFFERENCE, FEWEST, FEWEST_ARRANGEMENTS, TOO_LITTLE, Part
 from beholder.comparison.shuffles import arrangements
-from beholder.comparison.verdicts import DIFFERENCE, FEWEST, FEWEST_ARRANGEMENTS, TOO_LITTLE
 from beholder.core.results import Row
-from beholder.metrics.average_precision import Array
-from beholder.metrics.intervals import Interval, Reach, centred_interval, exact_proportion_interval
-from beholder.metrics.precision_gaps import (
+from beholder.metrics.average_precision import (
+    Array,
     LabelShuffles,
     LeaveOneOut,
     Precision,
@@ -26,6 +24,7 @@ from beholder.metrics.precision_gaps import (
     resampled,
     shuffled,
 )
+from beholder.metrics.intervals import Interval, Reach, centred_interval, exact_proportion_interval
 from beholder.studies.disparity.scores import Cells, ConceptScores, Mask, Sides
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions

@@ -13,9 +13,8 @@ import polars as pl
 from scipy import sparse
 
 from beholder.comparison import Groups, People, Strata, group_by, people_of, strata_of
-from beholder.comparison.people import Codes
-from beholder.comparison.strata import no_strata
-from beholder.comparison.verdicts import FEWEST
+from beholder.comparison.family import FEWEST
+from beholder.comparison.groups import Codes, no_strata
 from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset

@@ -14,7 +14,7 @@ from beholder.core.results import SCHEMA, Row, read_results
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.prompts.prompt_set import read_templates
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.disparity.agreement import agreement, word_rows
 from beholder.studies.disparity.causes import cause_rows
 from beholder.studies.disparity.confidence import calibration_rows

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison.family import Part, critical_value, part_from_null
+from beholder.comparison.family import FEWEST, Part, critical_value, part_from_null
 from beholder.comparison.power import noise_of, people_needed
-from beholder.comparison.verdicts import FEWEST
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import SCHEMA, Dataset
-from beholder.metrics.precision_gaps import measured, resampled, shuffled
+from beholder.metrics.average_precision import measured, resampled, shuffled
 from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import AP, find_gaps, gap_rows, widened
 from beholder.studies.disparity.scores import GENDER, Cells, ConceptScores, Confidence, concept_scores

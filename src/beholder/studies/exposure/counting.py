@@ -32,14 +32,10 @@ from beholder.studies.exposure.mentions import MentionCounts, Mentions, Numbers
 
 log = logging.getLogger(__name__)
 
-SECONDS = 5.0
-"""Between two writes of what is counted so far."""
-VERSION = 2
-"""Raised when captions are read or matched in another way."""
-MOST_THREADS = 8
-"""Each holds some parts of a file in memory."""
-LONG = 256 * MEGABYTE
-"""Bytes from which on worker processes pay: each takes about half a second to start."""
+SECONDS = 5.0  # between two writes of what is counted so far
+VERSION = 2  # raised when captions are read or matched in another way
+MOST_THREADS = 8  # each holds some parts of a file in memory
+LONG = 256 * MEGABYTE  # bytes from which on worker processes pay: each takes about half a second to start
 
 
 @dataclass
@@ -50,10 +46,8 @@ class Tally:
     captions: int = 0
     empty: int = 0
     malformed: int = 0
-    first_malformed: int = 0
-    """Its number, counted from 1."""
-    digest: str = ""
-    """Of all captions that were read, in order."""
+    first_malformed: int = 0  # its number, counted from 1
+    digest: str = ""  # of all captions that were read, in order
 
     @property
     def records(self) -> int:
@@ -77,8 +71,7 @@ class Counts:
     """Captions that contain each term; a caption counts once for a term, however often it contains it."""
 
     apart: Numbers
-    inside: Numbers
-    """Captions that contain a term only within a longer one; they are not counted in `apart`."""
+    inside: Numbers  # captions that contain a term only within a longer one; they are not counted in `apart`
     files: list[Tally]
 
     @property
@@ -198,8 +191,7 @@ class _Seen(NamedTuple):
     captions: int
     empty: int
     malformed: int
-    first_malformed: int
-    """Its place in the part."""
+    first_malformed: int  # its place in the part
     digest: str
     mentions: MentionCounts
 
@@ -260,8 +252,7 @@ def _here(counted: Sequence[_Counted], mentions: Mentions) -> Generator[tuple[_C
 class _Job(NamedTuple):
     """A range of a file, which a worker reads by itself."""
 
-    number: int
-    """Of the file."""
+    number: int  # of the file
     address: str
     column: str | None
     start: int

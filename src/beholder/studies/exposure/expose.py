@@ -20,9 +20,8 @@ from beholder.models.spec import ModelSpec
 from beholder.scores.imported import import_scores
 from beholder.scores.ray_pool import ray_options
 from beholder.scores.recorded import stored_scores
-from beholder.scores.score_matrix import ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
-from beholder.scores.task import Task
 from beholder.studies.apa.study import APA
 from beholder.studies.exposure.captions import caption_files
 from beholder.studies.exposure.counting import Counts, count_captions

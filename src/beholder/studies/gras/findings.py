@@ -25,8 +25,8 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.chapter.queries import metric_rows, one_row, widest_first
-from beholder.comparison.verdicts import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
-from beholder.metrics.multiplicity import ALPHA
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.metrics.group_tests import ALPHA
 from beholder.studies.gras import phrases
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.phrases import (

@@ -33,11 +33,10 @@ from beholder.comparison import (
     verdict_of,
 )
 from beholder.comparison.family import Judged, nothing_told
-from beholder.comparison.groups import REST
+from beholder.comparison.groups import REST, no_strata
 from beholder.comparison.means import units_of
-from beholder.comparison.strata import no_strata
 from beholder.core.results import WITHIN as WITHIN_STRATA
-from beholder.metrics.variance import Pooled, partial_pooling
+from beholder.metrics.clustered import Pooled, partial_pooling
 from beholder.studies.gras.groups import NOTHING, WITHIN, Answers, Array, Compared, Grouped
 from beholder.studies.gras.prompts import VALENCES
 
@@ -174,7 +173,7 @@ class Gaps:
         pair = self.groups.pairs().index((min(higher, lower), max(higher, lower)))
         first, second = (self.groups.names[k] for k in sorted((higher, lower)))
         found = comparison_at(self.judged[0], (pair, trait), first, second)
-        return found if higher < lower else found.turned()
+        return found if higher < lower else found.swapped()
 
     def other(self, trait: int) -> Other | None:
         """The clearest difference in another pair than the widest, or within a single stratum."""

@@ -13,11 +13,19 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.comparison import Groups, People, ShuffledGroups, Strata, group_by, people_of, strata_of
+from beholder.comparison.groups import no_strata
 from beholder.comparison.means import units_of
-from beholder.comparison.strata import no_strata
 from beholder.core.errors import BadScores
-from beholder.metrics.group_tests import Columns, GroupTest, Moments, mean_margins, welch
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg, simes
+from beholder.metrics.group_tests import (
+    ALPHA,
+    Columns,
+    GroupTest,
+    Moments,
+    benjamini_hochberg,
+    mean_margins,
+    simes,
+    welch,
+)
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import VALENCES
 

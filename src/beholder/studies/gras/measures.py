@@ -15,21 +15,23 @@ import polars as pl
 
 from beholder.comparison import Comparison, People, comparison_at, judge, people_of
 from beholder.comparison.family import Judged
+from beholder.comparison.groups import no_strata
 from beholder.comparison.means import units_of
-from beholder.comparison.strata import no_strata
 from beholder.core.results import WITHIN as WITHIN_STRATA
 from beholder.core.results import Row
-from beholder.metrics.equivalence import verdict, welch_equivalence
 from beholder.metrics.group_tests import (
+    ALPHA,
     Columns,
     Moments,
+    benjamini_hochberg,
     friedman,
     mean_margins,
     omega_squared,
     omega_squared_interval,
     repeated_measures_anova,
+    verdict,
+    welch_equivalence,
 )
-from beholder.metrics.multiplicity import ALPHA, benjamini_hochberg
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.gaps import Gaps, above_mean, gaps_of, intersections, judged_gaps, shuffled_shares
 from beholder.studies.gras.groups import (

@@ -19,7 +19,7 @@ from beholder.datasets.faces import as_released
 from beholder.datasets.glasshouse import FACES_NAME
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.prompts.prompt_set import read_templates
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS, WITHIN
 from beholder.studies.gras.measures import gras_rows
 from beholder.studies.gras.prompts import (

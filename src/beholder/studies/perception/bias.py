@@ -16,9 +16,9 @@ import numpy.typing as npt
 from beholder.comparison import Comparison, Groups, Part, ShuffledGroups, Strata, comparison_at, judge
 from beholder.comparison.family import Judged as Verdicts
 from beholder.core.results import Row
+from beholder.metrics.association import descending, ndkl, skew_at_k, spreads, unmarked
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import Resampler, mean_interval
-from beholder.metrics.ranking import descending, ndkl, skew_at_k, spreads, unmarked
 from beholder.studies.perception.prompts import POSITIVE
 from beholder.studies.perception.scores import (
     AS_RELEASED,

@@ -17,8 +17,7 @@ from scipy import stats
 from beholder.comparison import FEWEST, Groups, Part, compare_groups, comparison_at, group_by, judge
 from beholder.comparison.groups import CROSSING
 from beholder.core.results import Row
-from beholder.metrics.clustered import CellMeans, polynomial_weights
-from beholder.metrics.matched import BySeed, combined
+from beholder.metrics.clustered import BySeed, CellMeans, combined, polynomial_weights
 from beholder.studies.perception.design import fits_by_group, judged_by_seed, seed_row
 from beholder.studies.perception.prompts import NEGATIVE, POSITIVE
 from beholder.studies.perception.scores import (

@@ -23,10 +23,9 @@ from beholder.comparison.family import Judged as Verdicts
 from beholder.core.errors import BadImage
 from beholder.core.results import Row
 from beholder.datasets.images import grey_values, open_image
-from beholder.metrics.brightness import coarse, sign_map
-from beholder.metrics.matched import BySeed, by_seed, combined, curvatures, differences, slopes
-from beholder.metrics.multiplicity import holm
-from beholder.metrics.variance import variance_shares
+from beholder.metrics.association import coarse, sign_map
+from beholder.metrics.clustered import BySeed, by_seed, combined, curvatures, differences, slopes, variance_shares
+from beholder.metrics.group_tests import holm
 from beholder.studies.perception.scores import (
     AS_RELEASED,
     BLOCK,

@@ -7,8 +7,8 @@ import polars as pl
 from beholder.chapter.numbers import ABSENT, MINUS, Result, has_interval
 from beholder.chapter.numbers import number as counted
 from beholder.chapter.queries import deciding_rows, metric_rows
+from beholder.comparison.family import DIFFERENCE
 from beholder.comparison.groups import CROSSING
-from beholder.comparison.verdicts import DIFFERENCE
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTERACTIONS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
 from beholder.studies.apa.study import APA

@@ -36,7 +36,7 @@ from beholder.comparison.means import OPEN
 from beholder.core.results import WITHIN, Row
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
-from beholder.metrics.equivalence import ratio_equivalence, verdict
+from beholder.metrics.group_tests import ratio_equivalence, verdict
 from beholder.metrics.intervals import Resampler, mean_estimate, ratio_estimate
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix

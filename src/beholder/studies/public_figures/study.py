@@ -15,7 +15,7 @@ from beholder.core.results import PLAIN, Row
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.task import Task
+from beholder.scores.score_matrix import Task
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
 from beholder.studies.public_figures.measures import (
     ASSOCIATION,
