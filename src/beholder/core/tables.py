@@ -178,8 +178,8 @@ def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.Dat
     return typed(restored(table), columns, path)
 
 
-# Tables that Beholder writes: Parquet for programs, and CSV that a spreadsheet opens without running anything. It takes a
-# text that begins with = + - @ for a formula, and names come from strangers: such a text gets an apostrophe before it.
+# Tables that Beholder writes: Parquet for programs, and CSV that a spreadsheet opens without running anything. It takes
+# a text that begins with = + - @ for a formula, and names come from strangers: such text gets an apostrophe before it.
 
 FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"  # how such a text begins, after the apostrophes that it may have itself
 
