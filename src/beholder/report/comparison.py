@@ -22,7 +22,7 @@ from beholder.core.files import write_whole
 from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record
 from beholder.core.results import KEY, place, read_rows
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.report.report import short_names

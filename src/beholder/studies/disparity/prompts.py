@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from beholder.core.tables import read_table
+from beholder.core.tables import read_table, text_columns
 from beholder.glasshouse.world import with_article
-from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated, text_columns
+from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated
 
 SYNSET = re.compile(r"(?P<lemma>.+)\.(?P<kind>[nvasr])\.(?P<sense>\d+)")
 Words = Mapping[str, str]  # words by concept
