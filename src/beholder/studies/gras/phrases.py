@@ -10,9 +10,16 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import turned
+from beholder.chapter.finding import (
+    FOUND,
+    deciding_rows,
+    metric_rows,
+    once_per_table,
+    turned,
+    widest_first,
+    with_metrics,
+)
 from beholder.chapter.numbers import ABSENT, Result, listed
-from beholder.chapter.queries import FOUND, deciding_rows, metric_rows, once_per_table, widest_first, with_metrics
 from beholder.core.results import PLAIN, WITHIN
 from beholder.metrics.group_tests import ALPHA
 from beholder.studies.gras.groups import ATTRIBUTES
