@@ -30,7 +30,7 @@ from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.executor import Processes
 from beholder.scores.ray_scorer import RayScorer
-from beholder.scores.reading import ReadOptions, WorkersOnDemand
+from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
@@ -268,13 +268,13 @@ class _Filler:
         batches = _Batches(self.images, sample, np.ones(len(sample), bool), self.scorer.batch_size)
         named = f"{self.scorer.spec.name}: verifying"
         with self.options.progress(named, len(sample), 0) as advance:
-            for scored in self._scored(batches, asked, lambda key: False) if batches else ():
+            for scored in self._scored(batches, asked, nothing_stored) if batches else ():
                 if scored.uris:
                     _compare(shelf, [self.key(uri) for uri in scored.uris], scored.rows, self.scorer)
                 advance(scored.size)
         return bool(batches)
 
-    def _scored(self, batches: Sequence[list[str]], asked: Asked, stored: Callable[[str], bool]) -> Iterator[Scored]:
+    def _scored(self, batches: Sequence[list[str]], asked: Asked, stored: Stored) -> Iterator[Scored]:
         """By the model at hand, by its copies on several devices, or by Ray."""
         if isinstance(self.scorer, RayScorer):
             yield from self.scorer.scored(batches, asked, self.key, stored)
@@ -382,7 +382,7 @@ def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
 
 def _score_on_device(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
     assert _device_scorer is not None
-    return list(_device_scorer.scored(batches, asked, lambda uri: uri, lambda key: False))
+    return list(_device_scorer.scored(batches, asked, lambda uri: uri, nothing_stored))
 
 
 def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:
