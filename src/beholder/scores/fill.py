@@ -85,7 +85,11 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     finally:
         digests.close()
     for matrix, task in zip(matrices, tasks, strict=True):
-        _declare_complete(store, scorer, task, matrix, filler)
+        keys = images.keys_of(matrix.images["uri"])
+        names = {"dataset": task.dataset.name, "revision": task.dataset.revision, "prompts": task.prompts.name}
+        counts = {"images": matrix.images.height, "contents": len(np.unique(hashed(keys))), "asked": len(task.dataset)}
+        manifest = {"task": task.name, **names, "prompts_digest": task.prompts.digest, **counts}
+        store.complete(scorer.spec, task.sheet_name(keys), manifest)
     return Filled(matrices, filler.bad)
 
 
@@ -105,7 +109,7 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Sc
         cells = np.empty((good.height, len(words), 1), np.float32)
         for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
             cells[part, :, 0] = cosines(stored["vector"], words)
-        matrices.append(_matrix(task, good, scorer, cells))
+        matrices.append(task.matrix(cells, scorer.channels, images=good, settings=scorer.spec.settings))
     return matrices
 
 
@@ -152,7 +156,7 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
         for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
             for k, channel in enumerate(scorer.channels):
                 cells[part, :, k] = stored[channel]
-        matrices.append(_matrix(task, good, scorer, cells))
+        matrices.append(task.matrix(cells, scorer.channels, images=good, settings=scorer.spec.settings))
     return matrices
 
 
@@ -383,28 +387,3 @@ def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
 def _score_on_device(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
     assert _device_scorer is not None
     return list(_device_scorer.scored(batches, asked, lambda uri: uri, nothing_stored))
-
-
-def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:
-    settings = scorer.spec.settings
-    return ScoreMatrix(
-        task.name, images, task.prompts.table, scorer.channels, cells, settings, task.dataset, task.kind, task.part
-    )
-
-
-def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:
-    keys = filler.images.keys_of(matrix.images["uri"])
-    store.complete(
-        scorer.spec,
-        task.sheet_name(keys),
-        {
-            "task": task.name,
-            "dataset": task.dataset.name,
-            "revision": task.dataset.revision,
-            "prompts": task.prompts.name,
-            "prompts_digest": task.prompts.digest,
-            "images": matrix.images.height,
-            "contents": len(np.unique(hashed(keys))),
-            "asked": len(task.dataset),
-        },
-    )
