@@ -49,11 +49,7 @@ class Scores(NamedTuple):
         return bounded
 
     def levels(self, size: float) -> tuple[float, float]:
-        """Two means between 0 and 1 that lie so far apart, about the mean as far as the ends allow.
-
-        >>> Scores(0.2, 0.6).levels(0.25), Scores(0.2, 0.5).levels(1.0)
-        ((0.725, 0.475), (1.0, 0.0))
-        """
+        """Two means between 0 and 1 that lie so far apart, about the mean as far as the ends allow."""
         mean = self.mean or 0.0
         above = min(max(mean + size / 2, size), 1.0)
         return above, above - size

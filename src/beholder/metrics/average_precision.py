@@ -152,11 +152,7 @@ def average_precision(
     *,
     prevalence: float | None = None,
 ) -> float:
-    """Of one ranking; NaN where no picture with a score shows the concept. Pictures without a score are left out.
-
-    >>> average_precision(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]))
-    0.8333333333333333
-    """
+    """Of one ranking; NaN where no picture with a score shows the concept. Pictures without a score are left out."""
     known = ~np.isnan(scores)
     if not np.asarray(present, dtype=bool)[known].any():
         return float("nan")

@@ -61,11 +61,7 @@ class RayOptions:
 
 
 def ray_options(engine: str, workers: int | None = None, gpus_per_worker: float | None = None) -> RayOptions | None:
-    """What `--engine` and its two options mean; None is the local engine.
-
-    >>> ray_options("ray://head:10001", 8)
-    RayOptions(address='ray://head:10001', workers=8, gpus_per_worker=None)
-    """
+    """What `--engine` and its two options mean; None is the local engine."""
     if engine.startswith("ray://") or engine == "ray":
         return RayOptions(engine if engine != "ray" else None, workers, gpus_per_worker)
     if engine != "local":
