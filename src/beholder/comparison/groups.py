@@ -311,7 +311,6 @@ def _taken_off(
 
 
 def _people_in(groups: Groups, cells: Codes, people: People) -> npt.NDArray[np.int_]:
-    """How many people each group has in each cell: `[n_groups, n_cells]`."""
     inside = groups.codes >= 0
     triples = np.unique(np.stack([groups.codes, cells, people.codes])[:, inside], axis=1)
     counts = np.zeros((len(groups.names), int(cells.max(initial=0)) + 1), dtype=int)
@@ -335,7 +334,6 @@ def _coincides(groups: Groups, cells: Codes, people: People) -> bool:
 
 
 def _dummies(filled: pl.DataFrame, labels: Sequence[str]) -> Array:
-    """A column for every value but the first of every label."""
     columns = [group_by(filled, (name,)) for name in labels]
     return np.concatenate(
         [(each.codes[:, None] == np.arange(1, len(each.names))).astype(np.float64) for each in columns], axis=1

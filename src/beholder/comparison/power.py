@@ -66,19 +66,15 @@ LATENT = np.linspace(-40, 40, 1001)
 
 @lru_cache(maxsize=64)
 def _means(wide: float) -> Array:
-    """The mean score at each place of the logit scale."""
     return np.asarray(expit(LATENT[:, None] + wide * NODES) @ WEIGHTS / WEIGHTS.sum())
 
 
 def _latent_mean(mean: float, wide: float) -> float:
-    """The mean on the logit scale of a score with this mean."""
     return float(np.interp(mean, _means(wide), LATENT))
 
 
 @lru_cache(maxsize=64)
 def _latent_deviation(deviation: float, mean: float) -> float:
-    """The standard deviation on the logit scale of a score with this mean and standard deviation."""
-
     def spread(wide: float) -> float:
         scores = expit(_latent_mean(mean, wide) + wide * NODES)
         return float(np.sqrt((scores - mean) ** 2 @ WEIGHTS / WEIGHTS.sum()))

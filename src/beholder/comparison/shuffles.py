@@ -104,7 +104,6 @@ def _arranged(labels: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _match(labels: Codes, wanted: Codes) -> npt.NDArray[np.intp]:
-    """For every place, a place of `labels` that has the wanted label, each used once."""
     match = np.empty(len(labels), dtype=np.intp)
     match[np.argsort(wanted, kind="stable")] = np.argsort(labels, kind="stable")
     return match
@@ -152,7 +151,6 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
 
 
 def _all_signs(units: int) -> Array:
-    """Every arrangement of signs, all as they are first."""
     return np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1))
 
 
@@ -248,6 +246,5 @@ def compare_ranks(
 
 
 def _centred(ranks: Array, blocks: Codes) -> Array:
-    """What is left of ranks without their block's mean."""
     codes = np.unique(blocks, return_inverse=True)[1]
     return np.asarray(ranks - (np.bincount(codes, ranks) / np.bincount(codes))[codes])

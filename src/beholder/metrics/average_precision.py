@@ -117,12 +117,10 @@ class Ranking:
 
 
 def _before(terms: Array) -> Array:
-    """Of every step, the sum over the steps before it."""
     return np.asarray(np.cumsum(terms) - terms)
 
 
 def _after(terms: Array) -> Array:
-    """Of every step, the sum over the steps after it."""
     return np.asarray(np.cumsum(terms[::-1])[::-1] - terms)
 
 
@@ -327,7 +325,6 @@ class LabelShuffles:
 
 
 def _members(blocks: Codes) -> list[npt.NDArray[np.intp]]:
-    """The people of every block."""
     order = np.argsort(blocks, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1)
 

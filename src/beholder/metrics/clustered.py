@@ -187,7 +187,6 @@ def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
 
 
 def _columns(values: npt.NDArray[Any]) -> Array:
-    """One number a row is one column."""
     values = np.asarray(values, dtype=np.float64)
     return values[:, None] if values.ndim == 1 else values
 
@@ -229,13 +228,11 @@ def variance_shares(values: npt.NDArray[Any], factors: Mapping[str, npt.NDArray[
 
 
 def _levels(labels: npt.NDArray[Any]) -> Array:
-    """A column for every level but the first."""
     _, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes[:, None] == np.arange(1, codes.max(initial=0) + 1), dtype=np.float64)
 
 
 def _residual(values: Array, columns: list[Array]) -> tuple[Array, int]:
-    """Sum of squares that is left, and the rank of the fit."""
     fit = np.concatenate([np.ones((len(values), 1)), *columns], axis=1)
     solution, _, rank, _ = np.linalg.lstsq(fit, values, rcond=None)
     return np.asarray(((values - fit @ solution) ** 2).sum(axis=0)), int(rank)

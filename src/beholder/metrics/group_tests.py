@@ -101,8 +101,6 @@ class Columns:
 
 
 class _Block:
-    """Some columns, centred, with their squares."""
-
     def __init__(self, values: Array) -> None:
         missing = np.isnan(values)
         self._present = (~missing).astype(np.float64) if missing.any() else None
@@ -112,7 +110,6 @@ class _Block:
         self._squares = self._centred**2
 
     def moments(self, belongs: Array) -> tuple[Array, Array, Array]:
-        """Size, mean and variance of every group."""
         whole = np.repeat(belongs.sum(axis=1)[:, None], self._centred.shape[1], axis=1)
         size = whole if self._present is None else belongs @ self._present
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +208,6 @@ class _Spread(NamedTuple):
 
     @classmethod
     def of(cls, moments: Moments) -> _Spread:
-        """From the groups' moments; NaN in columns without spread."""
         weight = moments.size / moments.size.sum(axis=0)
         off = moments.size * (moments.mean - moments.overall) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -253,7 +249,6 @@ class _Spread(NamedTuple):
 
 
 def _within(moments: Moments) -> Array:
-    """The pooled variance."""
     _, within, _, _, df_within = _sums_of_squares(moments)
     return np.asarray(within / df_within)
 

@@ -284,8 +284,6 @@ def difference_reach(first: Reach, second: Reach) -> Reach:
 
 
 class _Studentised(NamedTuple):
-    """The estimate on its scale, its error there, and the draws' t."""
-
     centre: float
     error: float
     t: Array

@@ -176,7 +176,6 @@ class _Images:
         self._hashes = hashes[self._order].data  # Python's own search is the quickest for one
 
     def row(self, uri: str) -> int:
-        """The row of an address."""
         number = hash(uri)
         place = bisect_left(self._hashes, number)
         while self.uris[row := int(self._order[place])] != uri:  # another of the same hash
@@ -184,13 +183,11 @@ class _Images:
         return row
 
     def rows(self, uris: pl.Series) -> Rows:
-        """The rows of some addresses."""
         if len(uris) == len(self.uris) and uris.equals(self.uris):
             return np.arange(len(uris))
         return np.fromiter(map(self.row, uris), np.int64, len(uris))
 
     def keys_of(self, uris: pl.Series) -> npt.NDArray[np.bytes_]:
-        """The names of their contents."""
         return self.at(self.rows(uris))
 
     def at(self, rows: Rows) -> npt.NDArray[np.bytes_]:
@@ -240,7 +237,6 @@ class _Filler:
         return key.decode()
 
     def readable(self, task: Task) -> pl.DataFrame:
-        """The rows of a task's images that could be read."""
         table = task.dataset.table
         return table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
 
@@ -289,7 +285,6 @@ class _Filler:
             yield from model.scored(batches, asked, self.key, stored)
 
     def _news(self) -> list[str]:
-        """What is shown beside the bar."""
         return [self.scorer.pool.alive] if isinstance(self.scorer, RayScorer) else []
 
     def _learn(self, scored: Scored) -> None:
@@ -351,7 +346,6 @@ class _Block:
         self._keys, self._rows, self._since = [], [], time.monotonic()
 
     def _wait(self) -> None:
-        """Until the last block is on the disk; its error, if there was one."""
         written, self._written = self._written, None
         if written:
             written.result()
@@ -365,7 +359,6 @@ _device_scorer: BatchScorer | None = None
 def _scored_on_devices(
     replicas: list[Replica], options: ReadOptions, batches: Sequence[list[str]], asked: Asked
 ) -> Iterator[Scored]:
-    """What the model says about every batch, in order."""
     waiting = get_context("spawn").Queue()
     for replica in replicas:
         waiting.put(replica)

@@ -136,7 +136,6 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
 
 
 def _logged(path: Path) -> Sheet:
-    """A log of lmms-eval or inspect_ai."""
     log = read_harness_log(path)
     images, prompts, scores = zip(*log.cells, strict=True) if log.cells else ((), (), ())
     cells = np.array(scores, dtype=np.float64)

@@ -124,7 +124,6 @@ class _Fleet(NamedTuple):
 
 
 def _fleet(options: RayOptions, nodes: Iterable[dict[str, Any]], cpus: int, *, needs_gpu: bool | None) -> _Fleet:
-    """`needs_gpu` None: if there is one."""
     there = [node["Resources"] for node in nodes if node["Alive"]]
     gpus = options.gpus_per_worker
     if gpus is None or needs_gpu is False:
@@ -284,8 +283,6 @@ class RayPool(Generic[Loaded]):
 
 
 class _Attempt(NamedTuple):
-    """A job that a worker has."""
-
     worker: Any
     number: int
     since: float
@@ -345,7 +342,6 @@ class _Round(Generic[Job, Result]):
         return min((each for each in late if each in self._unfinished and times[each] == 1), default=None)
 
     def _wait(self) -> None:
-        """Until something happens, but for a second at most."""
         happened, _ = self._pool.ray.wait([*self._pool.starting, *self._running], timeout=1.0)
         if not happened:
             self._pool.report_if_waiting()

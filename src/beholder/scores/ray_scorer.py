@@ -47,7 +47,6 @@ def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[
 
 
 def _load(name: str, options: LoadOptions, plugins: list[str]) -> _Model:
-    """In a worker: load the model there."""
     load_plugins(plugins)
     no_gpu = options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the GPUs from it
     return _Model(load_model(name, replace(options, device="cpu") if no_gpu else options))
@@ -72,7 +71,6 @@ class _Model:
 
 
 def _resources() -> dict[str, float]:
-    """What Ray has given to this worker."""
     given: dict[str, float] = connect().get_runtime_context().get_assigned_resources()
     return given
 
@@ -88,8 +86,6 @@ def _cores() -> int:
 
 
 class _Description(NamedTuple):
-    """What can be said of a model without it."""
-
     spec: ModelSpec
     channels: tuple[str, ...]
     batch_size: int
@@ -123,8 +119,6 @@ def _call(model: _Model, arguments: tuple[object, ...], *, instruction: Instruct
 
 
 class _Answer(NamedTuple):
-    """What a worker makes of a job, and which model it has."""
-
     machine: str
     digest: str
     scored: list[Scored]

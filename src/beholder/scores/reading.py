@@ -168,8 +168,6 @@ IN_ROOM = _InRoom()
 
 @dataclass(frozen=True)
 class _Encoding:
-    """Whole files for a decoder."""
-
     encoding: Callable[[str, Bytes | None], Any]
 
     def size(self, uri: str) -> int:
@@ -229,7 +227,6 @@ class _Rooms:
             _give_back(memory)
 
     def take(self, size: int) -> tuple[Bytes, Bytes | str]:
-        """So many bytes, and what stands for them in a job."""
         memory = self._memories.popleft()
         if memory is None or memory.size < size:
             _give_back(memory)
@@ -312,7 +309,6 @@ class _Reading:
     stored: Stored
 
     def begin(self, batch: list[str]) -> Begun:
-        """Hand its files out."""
         sizes, keys = list(map(self.making.size, batch)), list(map(self.key, batch))
         memory, given = self.rooms.take(sum(sizes))
         asked = list(zip(batch, keys, accumulate(sizes[:-1], initial=0), sizes, strict=True))

@@ -332,7 +332,6 @@ class _Places:
             self._sort_in()
 
     def find(self, keys: Keys) -> Ints:
-        """The place of each key; -1 if there is none."""
         hashes, (known, places), recent = hashed(keys), self._sorted, self._recent
         found = np.full(len(keys), -1, np.int64)
         if len(known):
@@ -347,7 +346,6 @@ class _Places:
         return found
 
     def drop(self, blocks: set[int]) -> None:
-        """Forget the rows of some blocks."""
         self._dropped |= blocks
         self._recent = {key: place for key, place in self._recent.items() if place >> ROW_BITS not in blocks}
 

@@ -108,7 +108,6 @@ class Store:
         return Shelf(self.root / model / name / prompts, label, self.key, widths)
 
     def _describe(self, spec: ModelSpec) -> str:
-        """Leave the spec in its folder; its digest."""
         path = self.root / spec.digest / "spec.json"
         if not path.exists():
             with suppress(OSError, RemoteError):  # a store that cannot be written says so when it must be
@@ -289,7 +288,6 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
 
 
 def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> str:
-    """Why a manifest cannot be believed."""
     try:
         manifest = json.loads(path.read_text())
         needed, prompts = int(manifest["contents"]), str(manifest["prompts_digest"])
