@@ -23,8 +23,8 @@ from beholder.chapter.chapter import (
     sizes,
     tabled,
 )
+from beholder.chapter.finding import deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import (
     NO_SAMPLE,

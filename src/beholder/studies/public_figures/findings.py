@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     MINUS,
     Result,
@@ -38,7 +38,6 @@ from beholder.chapter.numbers import (
     times,
     uncertainty,
 )
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
