@@ -25,7 +25,7 @@ from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree
 from beholder.models.generative.sharing import Sharing, difference
-from beholder.models.generative.tree import contract, image_tower, language_model
+from beholder.models.generative.tree import image_tower, language_model, ways
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def rehearse(
     many = [loaded.encode(pictures[0], one)[0] for one in questions[: effort.batch]]
     seconds = _seconds(lambda: loaded.logits(many, seen), model, effort.repeats)
     yield Timed(f"whole prompts, {len(many)} at once", len(many) / seconds)
-    if contract(model) is Reuse.PREFIX:
+    if ways(model)[0] is Reuse.PREFIX:
         copied = copied_prefix(loaded, texts, seen)
         yield _copying(loaded, [loaded.encode(pictures[0], one)[0] for one in questions], seen, copied, expected)
     yield _ours(loaded, pictures, questions, few, expected, effort, tell)
@@ -228,7 +228,7 @@ def floor(built: Architecture, model: Any, loaded: Rehearsal, tell: Callable[[st
     """
     rate = matrix_rate(model)
     tree = prompt_tree([ids[0].tolist() for ids in loaded.spoken])
-    shared = contract(model) is Reuse.PREFIX
+    shared = ways(model)[0] is Reuse.PREFIX
     tokens = tree.size if shared else sum(ids.shape[1] for ids in loaded.spoken)
     text = language_model(model)
     assert text is not None

@@ -24,9 +24,8 @@ from beholder.chapter.chart_style import (
     legend_columns,
     series_colours,
 )
-from beholder.chapter.finding import Finding
+from beholder.chapter.finding import Finding, by_model
 from beholder.chapter.numbers import Result, plural
-from beholder.chapter.queries import by_model
 
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart  # what altair says layers may become; ours are never facetted
@@ -100,10 +99,8 @@ class Axis(NamedTuple):
 
     title: str | None
     percent: bool = False
-    scale: Mapping[str, Any] = {}
-    """Options of the scale, such as its `domain` or `type`."""
-    labels: Mapping[str, Any] | None = None
-    """Options of the axis, in place of the usual ones."""
+    scale: Mapping[str, Any] = {}  # options of the scale, such as its `domain` or `type`
+    labels: Mapping[str, Any] | None = None  # options of the axis, in place of the usual ones
 
     def x(self, field: str = "value") -> alt.X:
         """As the horizontal axis of a field."""
@@ -232,7 +229,7 @@ def heatmap(
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
     legend = alt.Legend(
-        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-_round(most), 0, _round(most)]
+        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-rounded(most), 0, rounded(most)]
     )
     angle = -90 if max(map(len, columns), default=0) > 4 else 0
     top = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelLimit=180)
@@ -257,12 +254,8 @@ def heatmap(
     return alt.layer(*layers).properties(height=room * len(lines))
 
 
-def _round(most: float) -> float:
-    """The largest round number up to one.
-
-    >>> _round(4.97), _round(0.31)
-    (2.0, 0.2)
-    """
+def rounded(most: float) -> float:
+    """The largest round number up to one."""
     unit = 10.0 ** math.floor(math.log10(most))
     return max(step * unit for step in (1, 2, 5) if step * unit <= most)
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.checkpoint.checkpoint import (
@@ -26,7 +25,7 @@ from beholder.models.checkpoint.checkpoint import (
     transformers,
 )
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
-from beholder.models.matching import BlipMatcher, MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.matching import BlipMatcher, MatchingScorer, TextReading, Texts, unit
 from beholder.models.spec import Config, LoadOptions, ModelSpec, Module, Tensor
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
@@ -47,7 +46,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
             model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
     size = model.visual_encoder.config.image_size
     processor = transformers.BlipImageProcessorPil(size={"height": size, "width": size})
-    dialect = {"cleaning": config.code, "template": DIALECTS[config.code].template}
+    dialect = {"cleaning": config.code, "template": DIALECTS[config.code][1]}
     settings = {
         "model_type": "albef",
         "architecture": asdict(config),
@@ -58,19 +57,15 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     spec = ModelSpec(name, "matching", *(origin or files.origin), precision, settings)
     matcher = AlbefMatcher(model)
     scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return scorer.proved(folder)
 
 
 @dataclass(frozen=True)
 class AlbefConfig:
     """The published sizes; a `config.json` says what is otherwise."""
 
-    image_size: int | None = None
-    """Side of the square picture in pixels; none: that of the checkpoint's own position table."""
-    code: str = "albef"
-    """Whose code trained the checkpoint, `albef` or `lavis`: they read texts differently."""
+    image_size: int | None = None  # side of the square picture in pixels; none: as the checkpoint's position table
+    code: str = "albef"  # whose code trained the checkpoint, `albef` or `lavis`: they read texts differently
     max_text_length: int = 30
     patch_size: int = 16
     vision_width: int = 768
@@ -78,8 +73,7 @@ class AlbefConfig:
     vision_heads: int = 12
     text_width: int = 768
     text_layers: int = 12
-    fusion_layer: int = 6
-    """The first text layer that attends to the picture."""
+    fusion_layer: int = 6  # the first text layer that attends to the picture
     text_heads: int = 12
     text_positions: int = 512
     vocab_size: int = 30522
@@ -92,7 +86,9 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, config: AlbefConfig, *, image_size: int) -> None:
         super().__init__()
         nn, blip = torch.nn, transformers.models.blip.modeling_blip_text
-        self.visual_encoder = transformers.BlipVisionModel(_vision_config(config, image_size))
+        shape = {"image_size": image_size, "patch_size": config.patch_size, "layer_norm_eps": 1e-6}
+        vision = transformers.BlipVisionConfig(**_sizes(config, "vision"), **shape, attention_dropout=0.0)
+        self.visual_encoder = transformers.BlipVisionModel(vision)
         self.embeddings = blip.BlipTextEmbeddings(_text_config(config))
         alone, fusing = _text_config(config), _text_config(config, is_decoder=True)
         self.layer = nn.ModuleList(
@@ -118,35 +114,20 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
         return self.layer[self._fusion_layer :]
 
 
-def _vision_config(config: AlbefConfig, image_size: int) -> Config:
-    return transformers.BlipVisionConfig(
-        hidden_size=config.vision_width,
-        intermediate_size=4 * config.vision_width,
-        num_hidden_layers=config.vision_layers,
-        num_attention_heads=config.vision_heads,
-        image_size=image_size,
-        patch_size=config.patch_size,
-        hidden_act="gelu",
-        layer_norm_eps=1e-6,
-        attention_dropout=0.0,
-    )
+def _sizes(config: AlbefConfig, tower: str) -> dict[str, int | str]:
+    width, layers, heads = (getattr(config, f"{tower}_{size}") for size in ("width", "layers", "heads"))
+    common = {"hidden_size": width, "intermediate_size": 4 * width, "hidden_act": "gelu"}
+    return {**common, "num_hidden_layers": layers, "num_attention_heads": heads}
 
 
 def _text_config(config: AlbefConfig, *, is_decoder: bool = False) -> Config:
     return transformers.BlipTextConfig(
+        **_sizes(config, "text"),
+        **dict.fromkeys(["pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id"], 0),
         vocab_size=config.vocab_size,
-        hidden_size=config.text_width,
         encoder_hidden_size=config.vision_width,
-        intermediate_size=4 * config.text_width,
-        num_hidden_layers=config.text_layers,
-        num_attention_heads=config.text_heads,
         max_position_embeddings=config.text_positions,
-        hidden_act="gelu",
         layer_norm_eps=1e-12,
-        pad_token_id=0,
-        bos_token_id=0,
-        eos_token_id=0,
-        sep_token_id=0,
         is_decoder=is_decoder,  # which is what gives a layer of BLIP its cross-attention
     )
 
@@ -155,12 +136,7 @@ class AlbefMatcher(BlipMatcher):
     """The parts of ALBEF in the order a score needs them; texts meet pictures as in BLIP."""
 
     def __init__(self, model: AlbefModel) -> None:
-        super().__init__(model, model.fusing_layers)
-
-    def pictures(self, pixels: Tensor) -> Pictures:
-        """The tower's states, and its first one projected."""
-        states = self._model.visual_encoder(pixel_values=pixels).last_hidden_state
-        return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
+        super().__init__(model, model.fusing_layers, model.visual_encoder)
 
     def texts(self, ids: Tensor) -> Texts:
         """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
@@ -215,11 +191,7 @@ def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
 
 
 def renamed(weights: Weights) -> dict[str, Tensor]:
-    """The weights that make a score, under our names.
-
-    >>> list(renamed({"text_encoder.bert.encoder.layer.6.output.dense.bias": 0, "queue_ptr": 0}))
-    ['layer.6.output.dense.bias']
-    """
+    """The weights that make a score, under our names."""
     ours = {}
     for name, value in weights.items():
         if not ASIDE.search(name):
@@ -288,18 +260,9 @@ def lavis_caption(text: str) -> str:
     return re.sub(r"\s{2,}", " ", text).rstrip("\n").strip(" ")
 
 
-class Dialect(NamedTuple):
-    """How a code base turns captions into tokens. Both also cut at a number of words, but tokens run out first."""
-
-    clean: Callable[[str], str]
-    template: str
-
-
-DIALECTS = {
-    # ALBEF's own copy of BERT's tokenizer closes a caption with nothing.
-    "albef": Dialect(albef_caption, "[CLS] $A"),
-    "lavis": Dialect(lavis_caption, "[CLS] $A [SEP]"),
-}
+# How a code base cleans and closes captions: ALBEF's own copy of BERT's tokenizer closes a caption with nothing. Both
+# also cut at a number of words, but tokens run out first.
+DIALECTS = {"albef": (albef_caption, "[CLS] $A"), "lavis": (lavis_caption, "[CLS] $A [SEP]")}
 
 
 def reading_of(folder: Path, config: AlbefConfig) -> TextReading:
@@ -312,7 +275,7 @@ def reading_of(folder: Path, config: AlbefConfig) -> TextReading:
             f"The tokenizer in {folder} knows {len(tokenizer)} tokens, the model {config.vocab_size}.\n"
             "ALBEF reads texts with the vocabulary of bert-base-uncased: vocab.txt or tokenizer.json."
         )
-    dialect = DIALECTS[config.code]
+    clean, template = DIALECTS[config.code]
     special = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[SEP]")]
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(dialect.template, special_tokens=special)
-    return TextReading(tokenizer, min(config.max_text_length, config.text_positions), dialect.clean)
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(template, special_tokens=special)
+    return TextReading(tokenizer, min(config.max_text_length, config.text_positions), clean)

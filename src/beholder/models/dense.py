@@ -9,7 +9,7 @@ alone decides is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +22,6 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
     TorchScorer,
-    as_model_error,
     image_settings,
     open_checkpoint,
     refuse_unusable,
@@ -47,14 +46,11 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     checkpoint, device, *_ = opened = open_checkpoint(folder, options, origin, auto=kind.auto)
     settings = {
         "image_processor": image_settings(checkpoint.image_processor),
-        "text": {"form": kind._form("{}"), "max_length": text_limit(checkpoint)},
+        "text": {"form": kind.form, "max_length": text_limit(checkpoint)},
         "presence": kind.reading,
     }
     spec = opened.spec(name, "transformers", settings)
-    scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return kind(checkpoint, spec, device=device, batch_size=options.batch_size).proved(folder)
 
 
 class DenseScorer(TorchScorer):
@@ -66,10 +62,12 @@ class DenseScorer(TorchScorer):
     batch_sizes: ClassVar = {"cpu": 4, "cuda": 16}
     scale: ClassVar = "presence"
     auto = "AutoModelForZeroShotObjectDetection"
-    reading = "sigmoid of the class logit, best box"
-    """What the first channel is, in words; part of the spec."""
-    one_by_one = False
-    """Pictures pass through the model one at a time, whatever the batch."""
+    reading = "sigmoid of the class logit, best box"  # what the first channel is, in words; part of the spec
+    form = "{}"  # a concept as the model wants to read it
+    _encode_images: Callable[[Sequence[Prepared]], Output]
+    _encode_text: Callable[[str], Output]
+    _meet: Callable[[Output, Output], Tensor]
+    one_by_one = False  # whether pictures pass through the model one at a time, whatever the batch
 
     def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
         self._model, self._image_processor, self._tokenizer, notes = checkpoint
@@ -111,20 +109,6 @@ class DenseScorer(TorchScorer):
         tokens = self._tokenizer(text, truncation=True, max_length=self._cut.limit, return_tensors="pt")
         return {name: values.to(self._device) for name, values in tokens.items()}
 
-    @staticmethod
-    def _form(concept: str) -> str:
-        """A concept as the model wants to read it."""
-        return concept
-
-    def _encode_images(self, part: Sequence[Prepared]) -> Output:
-        raise NotImplementedError
-
-    def _encode_text(self, concept: str) -> Output:
-        raise NotImplementedError
-
-    def _meet(self, images: Output, text: Output) -> Tensor:
-        raise NotImplementedError
-
 
 class Owl(DenseScorer):
     """OWL-ViT and OWLv2: every patch has one class vector, and concepts meet it independently of each other."""
@@ -154,6 +138,7 @@ class GroundingDino(DenseScorer):
     """
 
     reading = "sigmoid of the largest token logit, best box"
+    form = "{}."
     # A batch rounds otherwise, and a proposal at the edge of the best `num_queries` may change sides.
     one_by_one = True
 
@@ -168,29 +153,20 @@ class GroundingDino(DenseScorer):
         for part in (self._model.model.backbone.conv_encoder, self._model.model.text_backbone):
             part.answers.clear()
 
-    @staticmethod
-    def _form(concept: str) -> str:
-        return f"{concept.strip().lower().rstrip('.')}."
-
     def _encode_images(self, part: Sequence[Prepared]) -> Output:
         pixels, (picture,) = self._pixels(part), part
         mask = picture.get("pixel_mask", np.ones(pixels.shape[-2:], np.int64))[None]
         return {"pixel_values": pixels, "pixel_mask": torch.from_numpy(mask).to(self._device)}
 
     def _encode_text(self, concept: str) -> Output:
-        return self._tokens(self._form(concept))
+        return self._tokens(self.form.format(concept.strip().lower().rstrip(".")))
 
     def _meet(self, images: Output, text: Output) -> Tensor:
         return _best(self._model(**images, **text).logits)
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
-        core = self._model.model
-        kept = core.backbone.conv_encoder, core.text_backbone
-        core.backbone.conv_encoder, core.text_backbone = (each.part for each in kept)
-        try:
-            return self._meet(self._encode_images(prepared), self._encode_text(text))
-        finally:
-            core.backbone.conv_encoder, core.text_backbone = kept
+        self._forget_texts()
+        return self._meet(self._encode_images(prepared), self._encode_text(text))
 
 
 class _Remembered(torch.nn.Module):  # type: ignore[misc]
@@ -215,18 +191,15 @@ class _Remembered(torch.nn.Module):  # type: ignore[misc]
 class OmDetTurbo(DenseScorer):
     """OmDet-Turbo: the task's words meet the boxes, so every concept is a task of its own."""
 
+    form = "Detect {}."
     one_by_one = True  # as in Grounding DINO
-
-    @staticmethod
-    def _form(concept: str) -> str:
-        return f"Detect {concept}."
 
     def _encode_images(self, part: Sequence[Prepared]) -> Output:
         features = self._model.vision_backbone(self._pixels(part))
         return self._model.encoder(features).extracted_states
 
     def _encode_text(self, concept: str) -> Output:
-        words, task = self._tokens(concept), self._tokens(self._form(concept))
+        words, task = self._tokens(concept), self._tokens(self.form.format(concept))
         read = self._model.language_backbone
         concept_vector = read(words["input_ids"], encode_type="class")[:, None]
         return concept_vector, *read(task["input_ids"], mask=task["attention_mask"])
@@ -235,7 +208,7 @@ class OmDetTurbo(DenseScorer):
         return _best(self._model.decoder(images, *text).decoder_classes[-1])
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
-        read = {"classes": self._tokens(text), "tasks": self._tokens(self._form(text))}
+        read = {"classes": self._tokens(text), "tasks": self._tokens(self.form.format(text))}
         inputs = {f"{part}_{name}": read[part][name] for part in read for name in ("input_ids", "attention_mask")}
         structure = torch.tensor([1], device=self._device)
         output = self._model(pixel_values=self._pixels(prepared), **inputs, classes_structure=structure)

@@ -23,7 +23,6 @@ from PIL import Image
 from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import (
     TorchScorer,
-    as_model_error,
     image_settings,
     open_checkpoint,
     refuse_unusable,
@@ -31,6 +30,7 @@ from beholder.models.checkpoint.checkpoint import (
     torch,
 )
 from beholder.models.checkpoint.files import Origin, read_config
+from beholder.models.preparation import ByProcessor
 from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
 
@@ -60,13 +60,9 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         "text": reading.settings,
     }
     matcher, spec = MATCHERS[architecture](model), opened.spec(name, "matching", settings)
-    batch_size = options.batch_size
-    scorer = MatchingScorer(
-        matcher, image_processor, reading, spec, device=opened.device, batch_size=batch_size, notes=notes
-    )
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    device, size = opened.device, options.batch_size
+    scorer = MatchingScorer(matcher, image_processor, reading, spec, device=device, batch_size=size, notes=notes)
+    return scorer.proved(folder)
 
 
 class TextReading(NamedTuple):
@@ -87,29 +83,23 @@ class TextReading(NamedTuple):
 class Pictures(NamedTuple):
     """What the vision tower makes of a batch."""
 
-    states: Tensor
-    """`[n, tokens, width]`: what the fusion attends to."""
-    vectors: Tensor
-    """`[n, queries, dim]`, unit: what the contrastive head compares; one query but for BLIP-2."""
+    states: Tensor  # `[n, tokens, width]`: what the fusion attends to
+    vectors: Tensor  # `[n, queries, dim]`, unit: what the contrastive head compares; one query but for BLIP-2
 
 
 class Texts(NamedTuple):
     """Texts of one length, as far as they come before they meet a picture."""
 
-    begun: Tensor
-    """`[n, tokens, width]`."""
-    vectors: Tensor
-    """`[n, dim]`, unit."""
+    begun: Tensor  # `[n, tokens, width]`
+    vectors: Tensor  # `[n, dim]`, unit
 
 
 class Prompts(NamedTuple):
     """A list of prompts, by their length in tokens."""
 
-    indices: list[list[int]]
-    """For each length, where its texts stand in the list."""
+    indices: list[list[int]]  # for each length, where its texts stand in the list
     texts: list[Texts]
-    vectors: Tensor
-    """`[n, dim]`, unit, in the list's order."""
+    vectors: Tensor  # `[n, dim]`, unit, in the list's order
 
 
 class MatchingScorer(TorchScorer):
@@ -137,16 +127,15 @@ class MatchingScorer(TorchScorer):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
-        return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
+        return ByProcessor(self._image_processor)(image)
 
     def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """`[n_images, n_prompts, 3]`; the order of the channels is that of `channels`."""
         if not (prepared and prompts):
             return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
         begun = self._begun(tuple(prompts))
-        parts = batches(prepared, self.batch_size)
-        return refuse_unusable(np.concatenate([self._score(part, begun) for part in parts]))
+        cells = [self._score(part, begun) for part in batches(prepared, self.batch_size)]
+        return refuse_unusable(np.concatenate(cells))
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
         logits, cosine = self._matcher.plain(self._pixels(prepared), self._ids(self._tokens([text])))
@@ -231,8 +220,7 @@ class Attention(NamedTuple):
     query: Module
     key: Module
     value: Module
-    output: Module
-    """Of what was read and what it is added to."""
+    output: Module  # of what was read and what it is added to
     heads: int
 
     @classmethod
@@ -274,46 +262,35 @@ def _by_head(states: Tensor, heads: int) -> Tensor:
     return states.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-class Matcher:
-    """One architecture. `pictures` is the vision tower; `texts` is what precedes any picture, of `[n, tokens]` ids
-    without padding; `match` gives the head's logits `[pictures, texts, 2]` (no match, match) for what `look` and
-    `texts` gave; `plain` is the library's own forward pass for one pair: the head's logits and the cosine.
+class _Fusing:
+    """One architecture: its layers and the attentions in them.
+
+    Each has `pictures`, the vision tower; `texts`, what precedes any picture, of `[n, tokens]` ids without padding;
+    `match`, the head's logits `[pictures, texts, 2]` (no match, match) for what `look` and `texts` gave; and `plain`,
+    the library's own forward pass for one pair: the head's logits and the cosine.
     """
 
     def __init__(self, model: Module, layers: Iterable[Module]) -> None:
         self._model, self._layers = model, list(layers)
         self._words = [Attention.of(layer.attention) for layer in self._layers]
-        fusing = enumerate(self._layers)
-        self._pictures = {
-            n: Attention.of(layer.crossattention) for n, layer in fusing if hasattr(layer, "crossattention")
-        }
+        crossing = [getattr(layer, "crossattention", None) for layer in self._layers]
+        self._pictures = {number: Attention.of(part) for number, part in enumerate(crossing) if part is not None}
 
     def look(self, states: Tensor) -> dict[int, Seen]:
         """What every layer that reads pictures reads of them, once per picture."""
         return {number: attention.look(states) for number, attention in self._pictures.items()}
 
-    def pictures(self, pixels: Tensor) -> Pictures:
-        raise NotImplementedError
 
-    def texts(self, ids: Tensor) -> Texts:
-        raise NotImplementedError
-
-    def match(self, seen: dict[int, Seen], begun: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    def plain(self, pixels: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        raise NotImplementedError
-
-
-class BlipMatcher(Matcher):
+class BlipMatcher(_Fusing):
     """BLIP: a vision transformer, and a BERT that attends to it in every layer: words first, the picture next."""
 
-    def __init__(self, model: Module, layers: Iterable[Module] | None = None) -> None:
+    def __init__(self, model: Module, layers: Iterable[Module] | None = None, tower: Module | None = None) -> None:
         super().__init__(model, model.text_encoder.encoder.layer if layers is None else layers)
+        self._tower = model.vision_model if tower is None else tower
 
     def pictures(self, pixels: Tensor) -> Pictures:
         """The tower's states, and its first one projected."""
-        states = self._model.vision_model(pixel_values=pixels).last_hidden_state
+        states = self._tower(pixel_values=pixels).last_hidden_state
         return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
 
     def texts(self, ids: Tensor) -> Texts:
@@ -341,7 +318,7 @@ class BlipMatcher(Matcher):
         return matching.itm_score, contrasting.itm_score
 
 
-class Blip2Matcher(Matcher):
+class Blip2Matcher(_Fusing):
     """BLIP-2: the Q-Former's queries read the words beside them in every layer, the picture in every other one."""
 
     def __init__(self, model: Module) -> None:
@@ -391,6 +368,7 @@ class Blip2Matcher(Matcher):
         return matching.logits_per_image, contrasting.logits_per_image
 
 
+Matcher = BlipMatcher | Blip2Matcher
 MATCHERS = {"BlipForImageTextRetrieval": BlipMatcher, "Blip2ForImageTextRetrieval": Blip2Matcher}
 
 

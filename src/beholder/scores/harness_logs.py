@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from beholder.core.errors import BadScores
 from beholder.core.read import decoded, parse_json, read_bytes, read_text
-from beholder.models.served.answers import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
+from beholder.models.served.protocol import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import UNITS
 

@@ -56,7 +56,7 @@ def test_a_trunk_that_looks_ahead_within_a_picture_does_so_in_the_tree() -> None
     own = np.tril(np.ones((12, 12), dtype=bool))
     own[2:8, 2:8] = True
     query, key, value = states(tree.size, 4)
-    seen = attention._blocks(query, key, value, TreeMask(tree, {None: own}), None, WIDTH**-0.5)
+    seen = attention._blocks(query, key, value, TreeMask(tree, {None: torch.from_numpy(own)}), None, WIDTH**-0.5)
     keys, values = (part[:, :, :12].repeat_interleave(SHARED, dim=1) for part in (key, value))
     scores = (query[:, :, :12] @ keys.transpose(-1, -2) / WIDTH**0.5).masked_fill(~torch.from_numpy(own), -torch.inf)
     torch.testing.assert_close(seen[:, :, :12], scores.softmax(-1) @ values, rtol=0, atol=1e-12)
@@ -67,7 +67,7 @@ def test_the_kernels_mask_is_the_rule(window: int | None) -> None:
     tree = prompt_tree(random_prompts(5, trunk=140, count=30, longest=20))
     own = np.tril(np.ones((140, 140), dtype=bool))
     own[10:30, 10:30] = True
-    mask = TreeMask(tree, {window: own}, padded=-tree.size % attention.ALIGNED)
+    mask = TreeMask(tree, {window: torch.from_numpy(own)}, padded=-tree.size % attention.ALIGNED)
     blocks = mask.block_mask(window, "cpu")
     place = torch.arange(mask.size)
     found = blocks.mask_mod(None, None, place[:, None], place[None, :]).numpy()

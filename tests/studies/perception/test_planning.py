@@ -5,7 +5,7 @@ from __future__ import annotations
 from studies.perception.worlds import photographs
 
 from beholder.datasets.dataset import Dataset
-from beholder.studies.perception.planning import plan
+from beholder.studies.perception.study import plan
 from beholder.studies.rows import PlanOptions
 
 

@@ -13,9 +13,9 @@ from beholder._run import Run
 from beholder.core.results import results_table
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.public_figures.chapter import public_figure_tables
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.study import public_figure_measures
-from beholder.studies.public_figures.tables import public_figure_tables
 from beholder.studies.study import MeasureOptions
 
 HOSTILE = [

@@ -11,10 +11,10 @@ import pytest
 from beholder.comparison import judge, verdict_of
 from beholder.core.results import Row, results_table
 from beholder.studies.apa.printed import EIGHT, PRINTED
+from beholder.studies.public_figures.chapter import scale_tables
 from beholder.studies.public_figures.charts import scale_figures
 from beholder.studies.public_figures.findings import public_figure_findings
 from beholder.studies.public_figures.published import fitted, scale_points, scale_rows
-from beholder.studies.public_figures.tables import scale_tables
 
 BRANCHES = {"actors": 100, "athletes": 109, "house": 436, "senate": 100, "mayors": 100}
 

@@ -9,7 +9,7 @@ from beholder.chapter.chapter import Cell, Table
 from beholder.comparison import verdict_of
 from beholder.core.results import Row
 from beholder.report.exports import markdown
-from beholder.studies.public_figures.tables import public_figure_tables
+from beholder.studies.public_figures.chapter import public_figure_tables
 
 
 def tables(run: Run) -> dict[str, Table]:

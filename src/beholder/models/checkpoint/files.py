@@ -1,12 +1,14 @@
-"""The files of a transformers checkpoint: which of them matter, and where they came from.
+"""The files of a checkpoint: which of them matter, and where they came from, a folder or the Hugging Face hub.
 
-No torch here: a wrong folder is told before torch is imported.
+From the hub only what the adapters read is fetched, and what was fetched once needs no network afterwards. Many
+repositories have only pickled weights on `main`, and the hub's own conversion of them to safetensors as an open pull
+request: that is used, as transformers does. No torch here: a wrong folder is reported before torch is imported.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -30,6 +32,9 @@ PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bi
 CODE = ("*.py",)
 TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
 IMAGE_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+
+
+ConfigFile = dict[str, Any]  # the JSON object of a config.json; its keys differ by family
 
 
 class Origin(NamedTuple):
@@ -57,9 +62,10 @@ def find_files(
 ) -> CheckpointFiles:
     """Safetensors if there are any; pickled weights, which can run code, only when they are allowed."""
     # transformers makes up an empty tokenizer where there is none, and the scores would mean nothing.
-    _require_one(folder, TOKENIZERS, "tokenizer")
-    if image_processor:
-        _require_one(folder, IMAGE_PROCESSORS, "image processor")
+    needed = {"tokenizer": TOKENIZERS} | ({"image processor": IMAGE_PROCESSORS} if image_processor else {})
+    for what, names in needed.items():
+        if not matching(folder, names):
+            raise ModelError(f"{folder} has no {what}: {', '.join(names)} were looked for.\nIt holds: {held(folder)}.")
     safe, pickled = matching(folder, SAFE_WEIGHTS), matching(folder, pickled_names)
     if safe:
         return CheckpointFiles(folder, tuple(safe), pickled=False)
@@ -76,16 +82,6 @@ def find_files(
         f"{folder} has no weights: {' or '.join(SAFE_WEIGHTS)} was looked for.\nIt holds: {held(folder)}.\n"
         "A hub model that has pickled weights only is fetched with --allow-pickle, if you trust its source."
     )
-
-
-def _require_one(folder: Path, patterns: tuple[str, ...], what: str) -> None:
-    if not matching(folder, patterns):
-        raise ModelError(f"{folder} has no {what}: {', '.join(patterns)} were looked for.\nIt holds: {held(folder)}.")
-
-
-# Model folders
-
-ConfigFile = dict[str, Any]  # the JSON object of a config.json; its keys differ by family
 
 
 def content_digest(files: Iterable[Path]) -> str:
@@ -128,8 +124,9 @@ def read_config(folder: Path) -> ConfigFile:
     return value
 
 
-CONVERTER = "SFconvertbot"
-"""The hub's account that converts weights; pull requests of anyone else are not looked at."""
+# The hub
+
+CONVERTER = "SFconvertbot"  # the hub's account that converts weights; pull requests of anyone else are not looked at
 CONVERSION = "Adding `safetensors` variant of this model"
 
 
@@ -141,27 +138,14 @@ class Snapshot(NamedTuple):
 
 
 def fetch(name: str, options: LoadOptions) -> Snapshot:
-    """The files of `OWNER/NAME[@REVISION]`, fetched if they are not here yet."""
+    """The files of `OWNER/NAME[@REVISION]`, fetched if they are not here yet; without safetensors, their conversion."""
     repository, _, revision = name.partition("@")
-    pickled = PICKLED_WEIGHTS if options.allow_pickle else ()
-    code = CODE if options.trust_remote_code else ()
-    wanted = [*SETTINGS, *SAFE_WEIGHTS, *pickled, *code]
+    wanted = [*SETTINGS, *SAFE_WEIGHTS]
+    wanted += [*(PICKLED_WEIGHTS if options.allow_pickle else ()), *(CODE if options.trust_remote_code else ())]
     snapshot = fetch_files(repository, revision or options.revision or "main", wanted)
     if options.allow_pickle or matching(snapshot.folder, SAFE_WEIGHTS):
         return snapshot
-    return _converted(snapshot, wanted)
-
-
-def fetch_files(repository: str, revision: str, patterns: list[str]) -> Snapshot:
-    """The files of a repository that fit one of the patterns, and the commit they are of."""
-    folder = Path(_download(repository, revision, patterns))
-    # The hub's cache names the folder of a snapshot after its commit.
-    return Snapshot(folder, Origin(weights=repository, revision=folder.name))
-
-
-def _converted(snapshot: Snapshot, wanted: list[str]) -> Snapshot:
-    """The hub's safetensors conversion of a snapshot without such weights."""
-    repository, revision = snapshot.origin
+    revision = snapshot.origin.revision
     reference = _conversion(repository, revision) or _fetched_conversion(snapshot.folder)
     if reference is None:
         raise ModelError(
@@ -172,53 +156,51 @@ def _converted(snapshot: Snapshot, wanted: list[str]) -> Snapshot:
     return fetch_files(repository, reference, wanted)
 
 
+def fetch_files(repository: str, revision: str, patterns: list[str]) -> Snapshot:
+    """The files of a repository that fit one of the patterns, and the commit they are of."""
+    try:
+        import huggingface_hub as hub
+    except ImportError as error:
+        raise MissingExtra(f"The hub model {repository}", "torch") from error
+    try:
+        got = hub.snapshot_download(repository, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"])
+    except Exception as error:
+        if not _is_the_hubs(error, hub.errors):
+            raise
+        raise ModelError(_explain(repository, revision, error, hub.errors)) from error
+    # The hub's cache names the folder of a snapshot after its commit.
+    return Snapshot(Path(got), Origin(weights=repository, revision=Path(got).name))
+
+
 def _conversion(repository: str, revision: str) -> str | None:
     """The pull request that adds safetensors to exactly these settings and pickled weights; None without a network."""
     import huggingface_hub
 
     api = huggingface_hub.HfApi()
+
+    def contents(revision: str) -> set[tuple[str, str]]:
+        """Settings and pickled weights of a revision: name and git's digest of the contents."""
+        tree, names = api.list_repo_tree(repository, revision=revision), (*SETTINGS, *PICKLED_WEIGHTS)
+        return {(each.path, each.blob_id) for each in tree if any(fnmatch(each.path, name) for name in names)}
+
     try:
         requests = api.get_repo_discussions(repository, author=CONVERTER, discussion_type="pull_request")
         references = [each.git_reference for each in requests if each.title == CONVERSION and each.status == "open"]
-        asked = _contents(api, repository, revision) if references else {}
-        return next((each for each in references if asked.items() <= _contents(api, repository, each).items()), None)
+        asked = contents(revision) if references else set()
+        return next((each for each in references if asked <= contents(each)), None)
     except Exception as error:
         if not _is_the_hubs(error, huggingface_hub.errors):
             raise
         return None
 
 
-def _contents(api: Any, repository: str, revision: str) -> Mapping[str, str]:
-    """Settings and pickled weights of a revision: name and git's digest of the contents."""
-    tree = api.list_repo_tree(repository, revision=revision)
-    names = (*SETTINGS, *PICKLED_WEIGHTS)
-    return {each.path: each.blob_id for each in tree if any(fnmatch(each.path, name) for name in names)}
-
-
 def _fetched_conversion(folder: Path) -> str | None:
     """A pull request of this model that was fetched before: the hub's cache keeps its commit under its name."""
-    requests = sorted((folder.parents[1] / "refs" / "refs" / "pr").glob("*"))
-    snapshots = [(path, folder.parent / path.read_text().strip()) for path in requests]
-    return next(
-        (f"refs/pr/{path.name}" for path, one in snapshots if one.is_dir() and matching(one, SAFE_WEIGHTS)), None
-    )
-
-
-def _download(repository: str, revision: str, patterns: list[str]) -> str:
-    try:
-        import huggingface_hub
-    except ImportError as error:
-        raise MissingExtra(f"The hub model {repository}", "torch") from error
-    try:
-        return str(
-            huggingface_hub.snapshot_download(
-                repository, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"]
-            )
-        )
-    except Exception as error:
-        if not _is_the_hubs(error, huggingface_hub.errors):
-            raise
-        raise ModelError(_explain(repository, revision, error, huggingface_hub.errors)) from error
+    for path in sorted((folder.parents[1] / "refs" / "refs" / "pr").glob("*")):
+        snapshot = folder.parent / path.read_text().strip()
+        if snapshot.is_dir() and matching(snapshot, SAFE_WEIGHTS):
+            return f"refs/pr/{path.name}"
+    return None
 
 
 def _is_the_hubs(error: Exception, errors: Any) -> bool:
@@ -228,7 +210,7 @@ def _is_the_hubs(error: Exception, errors: Any) -> bool:
 
 
 def _explain(repository: str, revision: str, error: Exception, errors: Any) -> str:
-    model = f"{repository} (revision {revision})"
+    model, folder = f"{repository} (revision {revision})", repository.replace("/", "--")
     if isinstance(error, errors.GatedRepoError):
         return f"{model} is gated: request access on its page at the hub, then log in with `hf auth login`."
     if isinstance(error, errors.RevisionNotFoundError):
@@ -244,7 +226,6 @@ def _explain(repository: str, revision: str, error: Exception, errors: Any) -> s
         f"{model} is not on this machine, neither as a folder nor fetched before, "
         f"and cannot be fetched from the hub ({first_line(error)}).\n"
         f"Without a network: on a machine that has one, run\n"
-        f"    hf download {repository} --local-dir {repository.replace('/', '--')}\n"
-        "copy that folder here and use its path instead of the hub's name, "
-        f"as in: beholder audit ./{repository.replace('/', '--')}"
+        f"    hf download {repository} --local-dir {folder}\n"
+        f"copy that folder here and use its path instead of the hub's name, as in: beholder audit ./{folder}"
     )

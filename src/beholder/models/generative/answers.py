@@ -9,7 +9,7 @@ Face's will do.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,11 +37,11 @@ class AnswerTokens:
 
     def as_settings(self, tokenizer: Processor) -> dict[str, object]:
         """For a spec: every token by number and spelling."""
-
-        def spelled(numbers: Iterable[int]) -> dict[str, str]:
-            return {str(number): str(tokenizer.convert_ids_to_tokens(number)) for number in numbers}
-
-        return {"study_token": spelled([self.study]), "yes_tokens": spelled(self.yes), "no_tokens": spelled(self.no)}
+        named = {"study_token": [self.study], "yes_tokens": self.yes, "no_tokens": self.no}
+        return {
+            name: {str(number): str(tokenizer.convert_ids_to_tokens(number)) for number in numbers}
+            for name, numbers in named.items()
+        }
 
 
 def resolve_answers(
@@ -51,110 +51,94 @@ def resolve_answers(
 
     The study's token is that of `yes`, or of `read_off` where a study writes it otherwise.
     """
-    vocabulary = _Vocabulary(tokenizer)
-    agreeing, of_yes = _beginnings(vocabulary, preceding, yes)
-    denying, of_no = _beginnings(vocabulary, preceding, no)
-    shared = agreeing & denying
-    study, of_study = _study_token(vocabulary, preceding, read_off or yes)
-    notes = [*of_yes, *of_no, *of_study]
+    vocabulary = _Vocabulary(tokenizer, preceding)
+    notes: list[str] = []
+    agreeing, denying = (vocabulary.beginnings(answer, notes) for answer in (yes, no))
+    study, shared = vocabulary.study_token(read_off or yes, notes), agreeing & denying
     if shared:
-        listed = ", ".join(repr(vocabulary.spelling(number)) for number in sorted(shared))
-        notes.append(f"{listed} can begin both '{yes}' and '{no}' and counts for neither")
+        notes.append(f"{vocabulary.listed(shared)} can begin both '{yes}' and '{no}' and counts for neither")
     if not agreeing - shared or not denying - shared:
         raise ModelError(
             f"This model's tokenizer ({type(tokenizer).__name__}) writes '{yes}' and '{no}' with the same first "
             "token: its answers cannot be distinguished at the first position. Use other answers."
         )
-    return AnswerTokens(
-        study, tuple(sorted(agreeing - shared)), tuple(sorted(denying - shared)), tuple(dict.fromkeys(notes))
-    )
+    of_yes, of_no = (tuple(sorted(tokens - shared)) for tokens in (agreeing, denying))
+    return AnswerTokens(study, of_yes, of_no, tuple(dict.fromkeys(notes)))
 
 
 class _Vocabulary:
-    """The few things that this module needs to know from a tokenizer."""
+    """What a tokenizer makes of an answer that follows the text `preceding`."""
 
-    def __init__(self, tokenizer: Processor) -> None:
-        self._tokenizer = tokenizer
-        self._special = set(tokenizer.all_special_ids)
-        self._numbers: dict[str, int] = tokenizer.get_vocab()
+    def __init__(self, tokenizer: Processor, preceding: str) -> None:
+        self._tokenizer, self._preceding, self._special = tokenizer, preceding, set(tokenizer.all_special_ids)
+        numbers: dict[str, int] = tokenizer.get_vocab()
+        self._numbers = {spelling: number for spelling, number in numbers.items() if number not in self._special}
 
-    def spelling(self, number: int) -> str:
-        return str(self._tokenizer.convert_ids_to_tokens(number))
+    def listed(self, numbers: Iterable[int]) -> str:
+        return ", ".join(repr(str(self._tokenizer.convert_ids_to_tokens(number))) for number in sorted(numbers))
 
-    def encode(self, text: str) -> list[int]:
+    def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 
-    def whole(self, text: str) -> int | None:
+    def _whole(self, text: str) -> int | None:
         """The one token that is exactly this text, leading blank included."""
-        spellings = [text, *(text.replace(" ", blank, 1) for blank in "▁Ġ" if text.startswith(" "))]
-        for spelling in (*spellings, text + WORD_END):
-            number = self._numbers.get(spelling)
-            if number is not None and number not in self._special:
-                return number
-        encoded = self.encode(text)  # bytes outside ASCII are spelled in ways only the tokenizer knows
+        blanks = "▁Ġ" if text.startswith(" ") else ""
+        for spelling in (text, *(text.replace(" ", blank, 1) for blank in blanks), text + WORD_END):
+            if spelling in self._numbers:
+                return self._numbers[spelling]
+        encoded = self._encode(text)  # bytes outside ASCII are spelled in ways only the tokenizer knows
         known = len(encoded) == 1 and encoded[0] not in self._special
         return encoded[0] if known and self._tokenizer.decode(encoded).strip() == text.strip() else None
 
-    def words(self, word: str) -> set[int]:
-        """All tokens that are this word, whatever their case and the blanks before it."""
-        wanted = word.casefold()
-        return {
-            number
-            for spelling, number in self._numbers.items()
-            if len(spelling) <= len(word) + 6
-            and spelling.removesuffix(WORD_END).lstrip(BLANKS).casefold() == wanted
-            and number not in self._special
-        }
-
-    def first_after(self, preceding: str, text: str) -> int | None:
-        """The first token of `text` where it follows `preceding`; None where the two melt into one token."""
-        before, together = self.encode(preceding), self.encode(preceding + text)
+    def _first(self, text: str) -> int | None:
+        """The first token of `text` after what precedes it; None where the two melt into one token."""
+        before, together = self._encode(self._preceding), self._encode(self._preceding + text)
         if together[: len(before)] != before or len(together) == len(before):
             return None
-        first = together[len(before)]
         # A vocabulary without a word has a token for what it does not know, which begins no answer.
-        return None if first in self._special else first
+        return None if together[len(before)] in self._special else together[len(before)]
+
+    def beginnings(self, answer: str, notes: list[str]) -> set[int]:
+        """Whole-word tokens if there are any, else the first pieces of the word's variants, which is noted."""
+        words = {
+            number
+            for spelling, number in self._numbers.items()
+            if len(spelling) <= len(answer) + 6
+            and spelling.removesuffix(WORD_END).lstrip(BLANKS).casefold() == answer.casefold()
+        }
+        whole = {*words, *map(self._whole, _variants(answer))} - {None}
+        if not whole:
+            whole = {*map(self._first, _variants(answer))} - {None}
+            pieces = self.listed(number for number in whole if number is not None)
+            notes.append(f"the vocabulary has no token '{answer}': its first pieces stand for it ({pieces})")
+        return {number for number in whole if number is not None}
+
+    def study_token(self, answer: str, notes: list[str]) -> int:
+        """The answer as the study writes it; else with a blank before it; in another case; its first piece."""
+        for text in _variants(answer):
+            number = self._whole(text)
+            if number is not None:
+                if text != answer:
+                    notes.append(f"the vocabulary has no token '{answer}': '{text}' stands for it")
+                return number
+        number = self._first(answer)
+        if number is None:
+            encoded = self._encode(answer)
+            if not encoded:
+                raise ModelError(f"This model's tokenizer has no way to write '{answer}'.")
+            number = encoded[0]
+        notes.append(f"the vocabulary has no token '{answer}': its first piece {self.listed([number])} stands for it")
+        return number
 
 
-def _beginnings(vocabulary: _Vocabulary, preceding: str, answer: str) -> tuple[set[int], list[str]]:
-    """Whole-word tokens if there are any, else the first pieces of the word's variants, which is noted."""
-    whole = vocabulary.words(answer) | {
-        number for text in _variants(answer) if (number := vocabulary.whole(text)) is not None
-    }
-    if whole:
-        return whole, []
-    firsts = (vocabulary.first_after(preceding, text) for text in _variants(answer))
-    pieces = {first for first in firsts if first is not None}
-    listed = ", ".join(repr(vocabulary.spelling(number)) for number in sorted(pieces))
-    return pieces, [f"the vocabulary has no token '{answer}': its first pieces stand for it ({listed})"]
-
-
-def _study_token(vocabulary: _Vocabulary, preceding: str, answer: str) -> tuple[int, list[str]]:
-    """The answer as the study writes it; else with a blank before it; else in another case; else its first piece."""
-    for text in _variants(answer):
-        number = vocabulary.whole(text)
-        if number is not None:
-            stands_in = [f"the vocabulary has no token '{answer}': '{text}' stands for it"]
-            return number, [] if text == answer else stands_in
-    number = vocabulary.first_after(preceding, answer)
-    if number is None:
-        encoded = vocabulary.encode(answer)
-        if not encoded:
-            raise ModelError(f"This model's tokenizer has no way to write '{answer}'.")
-        number = encoded[0]
-    spelled = vocabulary.spelling(number)
-    return number, [f"the vocabulary has no token '{answer}': its first piece '{spelled}' stands for it"]
-
-
-def _variants(answer: str) -> Iterator[str]:
+def _variants(answer: str) -> list[str]:
     """The answer as given, then with a blank, then the same in other cases; each once.
 
-    >>> list(_variants("Yes"))
+    >>> _variants("Yes")
     ['Yes', ' Yes', 'yes', ' yes', 'YES', ' YES']
     """
     spellings = dict.fromkeys([answer, answer.lower(), answer.capitalize(), answer.upper()])
-    for spelling in spellings:
-        yield from (spelling, f" {spelling}")
+    return [text for spelling in spellings for text in (spelling, f" {spelling}")]
 
 
 class Elsewhere:
@@ -162,22 +146,18 @@ class Elsewhere:
 
     def __init__(self, name: str) -> None:
         self._name, self._sum, self._cells, self._warned = name, 0.0, 0, False
+        self.notes: list[str] = []  # one if the model is not answering
 
     def count(self, log_mass: Floats) -> None:
         """Add the cells just scored; warn once when most of the mass so far lies elsewhere."""
         self._sum += float(np.exp(log_mass.astype(np.float64)).sum())
         self._cells += log_mass.size
-        if self.notes and not self._warned:
-            self._warned = True
-            LOG.warning("%s: %s", self._name, self.notes[0])
-
-    @property
-    def notes(self) -> list[str]:
-        """One note if the model is not answering."""
-        mean = self._sum / self._cells if self._cells else 0.0
-        if mean <= NOT_ANSWERING:
-            return []
-        return [
+        mean = self._sum / max(self._cells, 1)
+        note = (
             f"the model is not answering: on average {mean:.0%} of its probability lies on words that are neither "
             "answer, so what it says of yes and no means little"
-        ]
+        )
+        self.notes = [note] if mean > NOT_ANSWERING else []
+        if self.notes and not self._warned:
+            self._warned = True
+            LOG.warning("%s: %s", self._name, note)

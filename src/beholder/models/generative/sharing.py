@@ -23,7 +23,7 @@ from beholder.models.generative.loaded_model import Encoded, Layout, LoadedModel
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import PromptTree
-from beholder.models.generative.tree import TreeRunner, TrunkRunner, contract, looking_once, ways
+from beholder.models.generative.tree import TreeRunner, TrunkRunner, looking_once, ways
 from beholder.models.scorer import batches
 from beholder.models.spec import Module, Output, Tensor
 
@@ -62,7 +62,7 @@ class Sharing:
         self.notes: list[str] = []
         self._proved: set[str] = set()
         self._together = together
-        self._use(reuse or contract(loaded.model) if shared else Reuse.NOTHING)
+        self._use(reuse or ways(loaded.model)[0] if shared else Reuse.NOTHING)
 
     def _use(self, reuse: Reuse) -> None:
         self.reuse, self.fault = reuse, ""
@@ -169,8 +169,12 @@ class Sharing:
     ) -> Iterator[Answered]:
         """One pass; if memory runs out, with half the pictures, then with half the questions."""
         halves: list[tuple[Sequence[tuple[int, Encoded]], Sequence[int]]]
+        model, text = self.loaded.model, layout.texts[indices[0]]
+        inputs = {name: torch.cat([values] * len(part)) for name, values in text.items()}
+        inputs |= self.loaded.joined([seen for _, seen in part])
         try:
-            logits = runner.logits(layout.tree(indices), self._inputs(layout.texts[indices[0]], part))
+            placed = transformers.BatchFeature(inputs).to(model.device, dtype=model.dtype)
+            logits = runner.logits(layout.tree(indices), placed)
         except OutOfMemory:
             if len(part) > 1:
                 self._together = half = len(part) // 2
@@ -186,12 +190,6 @@ class Sharing:
             return
         for pictures, questions in halves:
             yield from self._by_tree(runner, layout, list(pictures), questions)
-
-    def _inputs(self, text: Encoded, part: Shown) -> Output:
-        """Some pictures with one of the questions."""
-        along = {name: torch.cat([values] * len(part)) for name, values in text.items()}
-        seen, model = self.loaded.joined([picture for _, picture in part]), self.loaded.model
-        return transformers.BatchFeature(along | seen).to(model.device, dtype=model.dtype)
 
     def _holds(self, runner: TreeRunner | TrunkRunner, layout: Layout, seen: Encoded, answers: list[Answered]) -> bool:
         """Whether some questions about the first picture get the same answers one by one; checked only once."""
@@ -248,12 +246,10 @@ def _planned(model: Module, layout: Layout) -> int:
 # The proof: how far two ways of asking are apart, and how far they may be
 
 LIKELIEST = 10  # first tokens that are compared
-STEPS = 4
-"""A logit of 30 is known to 0.125 in bfloat16; two ways that round it differently are soon some of these apart."""
+STEPS = 4  # a logit of 30 is known to 0.125 in bfloat16; two ways that round it differently are soon some apart
 ASKED_BOTH_WAYS = 8
 QUESTIONS = ("Is there a person in the image?", "nurse", "a photo of a doctor, a nurse and a politician")
-WIDE = (1200, 400)
-"""Width and height of the second picture: models that cut pictures into tiles cut it into several."""
+WIDE = (1200, 400)  # the second picture: models that cut pictures into tiles cut it into several
 
 
 def sample_questions(tree: PromptTree) -> list[int]:
@@ -310,8 +306,11 @@ class Proof:
         for index, picture in zip(order, pictures, strict=True):
             layout, seen = sharing.layout(picture, QUESTIONS)
             for text, alone in zip(layout.texts, self.inputs[index], strict=True):
-                if names := _unequal(text | seen, alone):
-                    return f"{', '.join(names)} of one picture and question depends on what came before"
+                given = text | seen
+                both = given.keys() & alone.keys()
+                same = {name for name in both if torch.equal(given[name], alone[name])}
+                if other := sorted({*given, *alone} - same):
+                    return f"{', '.join(other)} of one picture and question depends on what came before"
         with running(loaded.model):
             for part in sharing.first_tokens(pictures, QUESTIONS):
                 for row, logits in zip(part.rows, part.logits, strict=True):
@@ -320,9 +319,3 @@ class Proof:
                     if not far <= limit:
                         return f"answers differ by {far:.2g} in log-probability from those alone, more than {limit:.2g}"
         return None
-
-
-def _unequal(ours: Encoded, alone: Encoded) -> list[str]:
-    """The names of the inputs that differ in any value."""
-    names = sorted({*ours, *alone})
-    return [name for name in names if not (name in ours and name in alone and torch.equal(ours[name], alone[name]))]

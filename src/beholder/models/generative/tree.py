@@ -11,54 +11,36 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, partial
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
+from beholder.models.checkpoint.checkpoint import replaced, running, torch
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.model_types import Reuse, model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
-from beholder.models.generative.tree_attention import (
-    ALIGNED,
-    Bools,
-    CompiledLayers,
-    TreeMask,
-    attending,
-    windows_at_once,
-)
+from beholder.models.generative.tree_attention import ALIGNED, CompiledLayers, TreeMask, attending, windows_at_once
 from beholder.models.scorer import batches
 from beholder.models.spec import Module, Output, Tensor
 
-PLAIN_LAYERS = {"full_attention", "sliding_attention"}  # over which a tree is known to be exact
-
-
-def contract(model: Module) -> Reuse:
-    """The most that the model's architecture allows."""
-    return ways(model)[0]
-
 
 def ways(model: Module) -> list[Reuse]:
-    """What may be tried with the model's architecture, best first; the last is always to share nothing."""
+    """What may be tried with the model's architecture, best first; the last is always to share nothing.
+
+    A layer that hands something on from token to token other than by attention would hand it on over a tree from one
+    question to the next.
+    """
+    config, text = model.config.get_text_config(), language_model(model)
     known = model_type_of(model.config.model_type).reuse
-    if model.config.get_text_config().is_encoder_decoder:
+    if config.is_encoder_decoder:
         known = Reuse.FEATURES
     if known is not None:
         return list(dict.fromkeys([known, Reuse.NOTHING]))
-    no_tree = language_model(model) is None or _carries_a_state(model)
-    return [*([] if no_tree else [Reuse.PREFIX]), Reuse.TRUNK, Reuse.NOTHING]
-
-
-def _carries_a_state(model: Module) -> bool:
-    """Whether a layer of the language model hands something on from token to token other than by attention.
-
-    Over a tree such a layer would hand it on from one question to the next.
-    """
-    config, text = model.config.get_text_config(), language_model(model)
     kinds = {*(getattr(config, "layer_types", None) or ()), *(getattr(config, "layers_block_type", None) or ())}
-    mixing = text is not None and any(isinstance(part, torch.nn.Conv1d) for part in text.modules())
-    return mixing or not kinds <= PLAIN_LAYERS
+    by_attention = kinds <= {"full_attention", "sliding_attention"}
+    if text is None or not by_attention or any(isinstance(part, torch.nn.Conv1d) for part in text.modules()):
+        return [Reuse.TRUNK, Reuse.NOTHING]
+    return [Reuse.PREFIX, Reuse.TRUNK, Reuse.NOTHING]
 
 
 def _part(model: Module, names: tuple[str, ...]) -> Module | None:
@@ -97,7 +79,7 @@ def looking_once(model: Module, pictures: int = 1) -> Iterator[None]:
                 repeated[name] = value.repeat_interleave(questions, dim=0)
         return repeated
 
-    with replaced_forward(tower, remembered):
+    with replaced(tower, "forward", remembered):
         yield
 
 
@@ -106,17 +88,9 @@ def looking_once(model: Module, pictures: int = 1) -> Iterator[None]:
 WORDS_AGAIN = "per_layer_inputs"
 """What Gemma 3n and 4 hand to the language model beside the embeddings: an embedding of each word for every layer."""
 BLOCKS, KERNEL = "block by block", "by a compiled kernel"
-WORTH_COMPILING = 2048
-"""Packed tokens; for fewer, compiling takes longer than the work, and a GPU gathers small blocks fast enough."""
+WORTH_COMPILING = 2048  # packed tokens; for fewer, compiling takes longer than the work
 KEPT = 8  # masks at a time
 Masks = Tensor | dict[str, Tensor]  # one for all layers, or one for each kind of layer
-
-
-class _Kernel(NamedTuple):
-    """What is compiled: the layers that read, with attention over the tree, and those that look."""
-
-    text: CompiledLayers
-    tower: CompiledLayers
 
 
 class TreeRunner:
@@ -135,7 +109,8 @@ class TreeRunner:
             raise NotImplementedError("its language model is not a separate submodule")
         self._text = text
         compiling = model.device.type == "cuda" and len(set(getattr(model, "hf_device_map", {}).values())) <= 1
-        self._kernel = _Kernel(CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
+        # What is compiled: the layers that read, with attention over the tree, and those that look.
+        self._kernel = (CompiledLayers(text.layers), CompiledLayers(_tower_layers(model))) if compiling else None
         last = getattr(getattr(text, "layers", [None])[-1], "mlp", None)
         self._last = None if last is None else _LastStep(last, compiling=compiling)
         self._masks: dict[int, tuple[PromptTree, TreeMask, dict[str, Tensor]]] = {}
@@ -152,8 +127,8 @@ class TreeRunner:
     def logits(self, tree: PromptTree, inputs: Mapping[str, Tensor]) -> Tensor:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         grown = partial(self._grow, tree, self._text.forward)
-        looking = self._kernel.tower.in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
-        with running(), windows_at_once(self._model), looking, replaced_forward(self._text, grown):
+        looking = self._kernel[1].in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
+        with running(), windows_at_once(self._model), looking, replaced(self._text, "forward", grown):
             return self._model(**inputs, use_cache=False).logits
 
     def _grow(
@@ -185,7 +160,7 @@ class TreeRunner:
         }
         kwargs["inputs_embeds"] = torch.cat([inputs_embeds[:, : tree.trunk], words], dim=1)
         kwargs["position_ids"] = _positions(tree, position_ids, mask.size).to(inputs_embeds.device)
-        compiled = self._kernel.text.in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
+        compiled = self._kernel[0].in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
         last = torch.from_numpy(tree.last_tokens).to(inputs_embeds.device)
         reading = self._last.reading(last) if self._last else nullcontext()
         with attending(self._text.config, mask), compiled, reading:
@@ -228,14 +203,14 @@ def _positions(tree: PromptTree, given: Tensor, size: int) -> Tensor:
     return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
 
 
-def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Bools]:
+def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Tensor]:
     """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
     named = given if isinstance(given, dict) else {"full_attention": given}
     masks = {}
     for name, mask in named.items():
         if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
             seen = mask[0, 0, :trunk, :trunk]
-            masks[windows[name]] = (seen if seen.dtype == torch.bool else seen == 0).cpu().numpy()
+            masks[windows[name]] = seen if seen.dtype == torch.bool else seen == 0
     return masks
 
 
@@ -252,7 +227,7 @@ class _LastStep:
     @contextmanager
     def reading(self, positions: Tensor) -> Iterator[None]:
         self._positions = positions
-        with replaced_forward(self._module, self._apart):
+        with replaced(self._module, "forward", self._apart):
             yield
 
     def _only_read(self, states: Tensor, *others: object) -> Output:
@@ -283,6 +258,7 @@ class TrunkRunner:
 
     def __init__(self, loaded: LoadedModel) -> None:
         self._loaded, self._model = loaded, loaded.model
+        self._accepted = set(inspect.signature(loaded.model.forward).parameters)
         self._seen_positions: Tensor | None = None
 
     def way(self, tree: PromptTree) -> str:
@@ -339,10 +315,6 @@ class TrunkRunner:
         """Logits at these positions only, where the model can be asked for some."""
         return {"logits_to_keep": positions.to(self._model.device)} if "logits_to_keep" in self._accepted else {}
 
-    @cached_property
-    def _accepted(self) -> set[str]:
-        return set(inspect.signature(self._model.forward).parameters)
-
     @contextmanager
     def _noting_positions(self) -> Iterator[None]:
         """Remembers the positions that the model gives to the tokens of the trunk."""
@@ -355,7 +327,7 @@ class TrunkRunner:
             return forward(*args, position_ids=position_ids, **kwargs)
 
         known = forward is not None and "position_ids" in inspect.signature(forward).parameters
-        with replaced_forward(text, noting) if known else nullcontext():
+        with replaced(text, "forward", noting) if known else nullcontext():
             yield
 
 

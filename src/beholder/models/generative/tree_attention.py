@@ -14,24 +14,21 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
-import numpy.typing as npt
 
 from beholder.core.files import cache_folder, private_folder
-from beholder.models.checkpoint.checkpoint import replaced_forward, torch, transformers
+from beholder.models.checkpoint.checkpoint import replaced, torch, transformers
 from beholder.models.generative.model_types import model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.spec import Config, Module, Tensor
 
-RUN = 64
-"""Queries in a run. Longer runs look at more of each other in vain; shorter ones gather the trunk more often."""
+RUN = 64  # queries. Longer runs look at more of each other in vain; shorter ones gather the trunk more often
 ALIGNED = 64
 """The kernel's block, of queries and of keys: a tree is ragged, and larger blocks look at more in vain. Packed tokens
 are padded to a multiple of it on a GPU."""
-WIDE = 128
-"""Heads wider than this take half as many keys at a time, so that they fit into a small GPU's shared memory."""
-Bools = npt.NDArray[np.bool_]
+WIDE = 128  # heads wider than this take half as many keys at a time, to fit into a small GPU's shared memory
 
 
 @dataclass
@@ -39,10 +36,9 @@ class TreeMask:
     """What each packed token sees, in the forms that the two ways need."""
 
     tree: PromptTree
-    own: Mapping[int | None, Bools] = field(default_factory=dict)
+    own: Mapping[int | None, Tensor] = field(default_factory=dict)
     """By sliding window: the trunk's mask as the model itself makes it, where that is not plainly causal."""
-    padded: int = 0
-    """Tokens of no meaning behind the tree, which see only themselves."""
+    padded: int = 0  # tokens of no meaning behind the tree, which see only themselves
 
     _runs: dict[tuple[int | None, object], tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict)
 
@@ -55,8 +51,7 @@ class TreeMask:
         trunk, padding = self.tree.trunk, np.arange(self.tree.size, self.size)
         end = torch.from_numpy(np.concatenate([self.tree.end, padding + 1])).to(device)
         depth = torch.from_numpy(np.concatenate([self.tree.depth, padding * 0])).to(device)
-        own = self.own.get(window)
-        inner = None if own is None else torch.from_numpy(own).to(device)
+        inner = self.own[window].to(device) if window in self.own else None
 
         def sees(query: Tensor, key: Tensor) -> Tensor:
             seen = (key <= query) & (query < end[key])
@@ -83,15 +78,9 @@ class TreeMask:
         from torch.nn.attention.flex_attention import create_block_mask
 
         sees = self.rule(window, device)
-        return create_block_mask(
-            lambda batch, head, query, key: sees(query, key),
-            None,
-            None,
-            self.size,
-            self.size,
-            device=str(device),
-            BLOCK_SIZE=(ALIGNED, ALIGNED),
-        )
+        shape = None, None, self.size, self.size
+        blocks = {"device": str(device), "BLOCK_SIZE": (ALIGNED, ALIGNED)}
+        return create_block_mask(lambda batch, head, query, key: sees(query, key), *shape, **blocks)
 
 
 def _gathered(tree: PromptTree, sees: Callable[[Tensor, Tensor], Tensor]) -> tuple[Tensor, Tensor]:
@@ -110,30 +99,21 @@ def _gathered(tree: PromptTree, sees: Callable[[Tensor, Tensor], Tensor]) -> tup
     return keys, allowed
 
 
+_state = SimpleNamespace(mask=None)  # of the tree that is now attended over
+
+
 @contextmanager
 def _attending_by(config: Config, name: str, attention: Callable[..., tuple[Tensor, None]]) -> Iterator[None]:
     transformers.AttentionInterface.register(name, attention)
-    before = config._attn_implementation
-    config._attn_implementation = name
-    try:
+    with replaced(config, "_attn_implementation", name):
         yield
-    finally:
-        config._attn_implementation = before
-
-
-_current: TreeMask | None = None
 
 
 @contextmanager
 def attending(config: Config, mask: TreeMask) -> Iterator[None]:
     """While this lasts, a language model with this config attends over the tree."""
-    global _current
-    _current = mask
-    try:
-        with _attending_by(config, "beholder_tree", tree_attention):
-            yield
-    finally:
-        _current = None
+    with replaced(_state, "mask", mask), _attending_by(config, "beholder_tree", tree_attention):
+        yield
 
 
 def tree_attention(
@@ -153,8 +133,7 @@ def tree_attention(
     if attention_mask is not None:
         seen = _flex(query, key, value, attention_mask, scaling)
     else:
-        assert _current is not None
-        seen = _blocks(query, key, value, _current, sliding_window, scaling)
+        seen = _blocks(query, key, value, _state.mask, sliding_window, scaling)
     return seen.transpose(1, 2), None
 
 
@@ -164,9 +143,8 @@ def _flex(query: Tensor, key: Tensor, value: Tensor, block_mask: Tensor, scaling
     grouped = query.shape[1] != key.shape[1]
     keys = ALIGNED if query.shape[-1] <= WIDE else ALIGNED // 2
     tiles = {"BLOCK_M": ALIGNED, "BLOCK_N": keys, "num_warps": 4, "num_stages": 2} if query.is_cuda else None
-    return flex_attention(
-        query, key, value, block_mask=block_mask, scale=scaling, enable_gqa=grouped, kernel_options=tiles
-    )
+    options = {"scale": scaling, "enable_gqa": grouped, "kernel_options": tiles}
+    return flex_attention(query, key, value, block_mask=block_mask, **options)
 
 
 def _blocks(
@@ -180,14 +158,11 @@ def _blocks(
     behind = count * RUN - (query.shape[2] - trunk)
     below = torch.nn.functional.pad(query[:, :, trunk:], (0, 0, 0, behind))
     below = below.reshape(batch, heads, count, RUN, width).transpose(1, 2).flatten(0, 1)
-    seen = _dense(below, _shown(key, keys), _shown(value, keys), allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
+    # What each run is shown; runs join the batch.
+    key, value = (states[:, :, keys].transpose(1, 2).flatten(0, 1) for states in (key, value))
+    seen = _dense(below, key, value, allowed.repeat(batch, 1, 1).unsqueeze(1), scaling)
     seen = seen.unflatten(0, (batch, count)).transpose(1, 2).reshape(batch, heads, count * RUN, -1)
     return torch.cat([above, seen[:, :, : query.shape[2] - trunk]], dim=2)
-
-
-def _shown(states: Tensor, keys: Tensor) -> Tensor:
-    """The states of the tokens that each run is shown: runs join the batch."""
-    return states[:, :, keys].transpose(1, 2).flatten(0, 1)
 
 
 def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None) -> Tensor:
@@ -203,8 +178,8 @@ def _dense(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: flo
 
 # Layers of a model, compiled, which replace the originals only while they are needed
 
+# Where torch keeps what it compiled: anew, the first pictures took 40 s in place of 11 (Qwen2.5-VL-3B, one H200).
 KEPT_IN = "TORCHINDUCTOR_CACHE_DIR"
-"""Where torch keeps what it compiled: anew, the first pictures took 40 s in place of 11 (Qwen2.5-VL-3B, one H200)."""
 
 
 class CompiledLayers:
@@ -220,7 +195,7 @@ class CompiledLayers:
     def in_place(self) -> Iterator[None]:
         with ExitStack() as stack:
             for layer, forward in zip(self._layers, self._forwards, strict=True):
-                stack.enter_context(replaced_forward(layer, forward))
+                stack.enter_context(replaced(layer, "forward", forward))
             yield
 
 

@@ -8,8 +8,8 @@ from functools import partial
 import polars as pl
 
 from beholder.chapter.charts import Figure, each_model
+from beholder.chapter.finding import FOUND, metric_rows, one_row
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
-from beholder.chapter.queries import FOUND, metric_rows, one_row
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.studies.gras import chart_parts, phrases
 from beholder.studies.gras.phrases import attribute_name, group_name, pair_names, pair_text, sides

@@ -10,9 +10,16 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import turned
+from beholder.chapter.finding import (
+    FOUND,
+    deciding_rows,
+    metric_rows,
+    once_per_table,
+    turned,
+    widest_first,
+    with_metrics,
+)
 from beholder.chapter.numbers import ABSENT, Result, listed
-from beholder.chapter.queries import FOUND, deciding_rows, metric_rows, widest_first, with_metrics
 from beholder.core.results import PLAIN, WITHIN
 from beholder.metrics.group_tests import ALPHA
 from beholder.studies.gras.groups import ATTRIBUTES
@@ -134,6 +141,7 @@ def absent(part: pl.DataFrame) -> list[str]:
     return [attribute for attribute in ATTRIBUTES if attribute not in measured]
 
 
+@once_per_table
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's gap as it was judged, the higher group first, the largest first.
 
@@ -163,7 +171,7 @@ def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
     """The largest gaps of one model in one attribute."""
-    return gaps(part.filter(pl.col("subset") == attribute)).head(number).to_dicts()
+    return gaps(part).filter(pl.col("subset") == attribute).head(number).to_dicts()
 
 
 def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:

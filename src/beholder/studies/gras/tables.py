@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.chapter import INTERVALS, Cell, Table, gap_equivalence_table, labels, names
+from beholder.chapter.finding import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
@@ -18,7 +19,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.studies.gras import phrases
 from beholder.studies.gras.phrases import (
     attribute_name,

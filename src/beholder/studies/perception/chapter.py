@@ -6,12 +6,13 @@ Tables: groups, gaps, effects, interactions, and the study's Tables S.1 and S.2 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
 from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, tabled
+from beholder.chapter.finding import by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
-from beholder.chapter.queries import by_column, by_model, metric_rows
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
 from beholder.studies.perception import phrases
@@ -31,7 +32,10 @@ DIMENSION: Column = ("Dimension", lambda row: phrases.dimension(row["concept"]))
 
 def perception_tables(part: pl.DataFrame) -> list[Table]:
     """Every table with anything in it; each has the rows of all models."""
-    return [table for make in TABLES for table in make(part) if table.rows]
+    gaps = _largest(part, "gap", "The largest gaps between groups", "judgements")
+    slopes = _largest(part, "interaction", "The largest differences between slopes", "effects")
+    tables = (_groups(part), gaps, _effects(part), slopes, _curves(part), _conventional(part), _ratings(part))
+    return [table for table in tables if table.rows]
 
 
 def _cell(row: Result | None, *, strong: bool | None = None) -> Cell:
@@ -45,101 +49,72 @@ def _plain(row: Result | None) -> Cell:
     return _cell(row, strong=False)
 
 
-def _groups(part: pl.DataFrame) -> Iterator[Table]:
+def _groups(part: pl.DataFrame) -> Table:
     """Δ of every dimension in every group."""
     table, rows = metric_rows(part, "delta_cosine"), []
     for (model, subset, group), own in table.group_by(["model", "subset", "group"], maintain_order=True):
+        cells = {name: _plain(row) for name, row in by_column(own, "concept").items()}
         name = phrases.group(str(group), str(subset))
-        rows.append({"model": model, "group": name, "n": own["n"].max(), **by_column(own, "concept")})
+        rows.append({"model": model, "group": name, "n": own["n"].max(), **dict.fromkeys(table["concept"]), **cells})
+    columns: list[Column] = [(phrases.dimension(name), name) for name in dict.fromkeys(table["concept"])]
+    caption = f"Δ: the dimension's words less the neutral prompt, {phrases.printed_unit(part)}. {INTERVALS}"
     noted = table.drop_nulls("note").to_dicts()
-    dimensions = table["concept"].unique(maintain_order=True)
-    cells: list[Column] = [(phrases.dimension(name), lambda row, of=name: _plain(row.get(of))) for name in dimensions]  # type: ignore[misc]
-    yield tabled(
-        part,
-        rows,
-        [("Group", "group")],
-        [("n", "n"), *cells],
-        title="Judgements by group",
-        caption=f"Δ: the dimension's words less the neutral prompt, {phrases.printed_unit(part)}. {INTERVALS}",
-        notes=(f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted),
-        topic="judgements",
-        long=True,
-    )
+    notes = [f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted]
+    named: dict[str, Any] = {"title": "Judgements by group", "topic": "judgements", "long": True}
+    return tabled(part, rows, [("Group", "group")], [("n", "n"), *columns], caption=caption, notes=notes, **named)
 
 
-def _largest(part: pl.DataFrame, metric: str, title: str, topic: str, meaning: str) -> Table:
+LARGEST = {
+    "gap": "Δ of the first group less Δ of the second, within the groups of the other labels where there are others.",
+    "interaction": "How much more the attribute changes Δ for the first group than for the second.",
+}
+
+
+def _largest(part: pl.DataFrame, metric: str, title: str, topic: str) -> Table:
     """The largest of many differences, with corrected p-values."""
-    by_rows = [phrases.decided(own, metric) for _, own in by_model(part)]
-    count, clear = (sum(len(each[which]) for each in by_rows) for which in (0, 1))
-    return tabled(
-        part,
-        [row for rows, _ in by_rows for row in rows[:TOP]],
-        [ATTRIBUTE, DIMENSION],
-        [
-            ("First", lambda row: phrases.pair(row)[0]),
-            ("Second", lambda row: phrases.pair(row)[1]),
-            ("Difference", _cell),
-            ("p", p_cell),
-        ],
-        title=title,
-        caption=f"{meaning} {phrases.printed_unit(part)}; bold: a difference is found ({clear} of {count}). {AT_ONCE}",
-        topic=topic,
-        long=True,
-    )
+    decided = [phrases.decided(own, metric) for _, own in by_model(part)]
+    count, clear = (sum(len(each[which]) for each in decided) for which in (0, 1))
+    unit = f"{phrases.printed_unit(part)}; bold: a difference is found ({clear} of {count})."
+    caption, rows = f"{LARGEST[metric]} {unit} {AT_ONCE}", [row for every, _ in decided for row in every[:TOP]]
+    ends: list[Column] = [("First", lambda row: phrases.pair(row)[0]), ("Second", lambda row: phrases.pair(row)[1])]
+    columns = [*ends, ("Difference", _cell), ("p", p_cell)]
+    return tabled(part, rows, [ATTRIBUTE, DIMENSION], columns, title=title, caption=caption, topic=topic, long=True)
 
 
-def _gaps(part: pl.DataFrame) -> Iterator[Table]:
-    meaning = "Δ of the first group less Δ of the second, within the groups of the other labels where there are others."
-    yield _largest(part, "gap", "The largest gaps between groups", "judgements", meaning)
-
-
-def _effects(part: pl.DataFrame) -> Iterator[Table]:
+def _effects(part: pl.DataFrame) -> Table:
     """Average causal effects, and the mean absolute differences of the same sets."""
     absolute = phrases.by_place(part, "absolute_difference")
-    yield tabled(
-        part,
-        metric_rows(part, "causal_effect").to_dicts(),
-        [("Change", phrases.change), DIMENSION],
-        [("Effect", _cell), ("p", p_cell), ("Mean |difference|", lambda row: _plain(absolute.get(phrases.place(row))))],
-        title="The effect of one attribute alone",
-        caption=f"Average change of Δ over matched sets, {phrases.printed_unit(part)}; bold: a difference is found. "
-        "Last column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
-        f"{AT_ONCE}",
-        topic="effects",
-        long=True,
+    rows, left = metric_rows(part, "causal_effect").to_dicts(), [("Change", phrases.change), DIMENSION]
+    last: Column = ("Mean |difference|", lambda row: _plain(absolute.get(phrases.place(row))))
+    caption = (
+        f"Average change of Δ over matched sets, {phrases.printed_unit(part)}; bold: a difference is found. Last "
+        "column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
+        f"{AT_ONCE}"
     )
+    named: dict[str, Any] = {"title": "The effect of one attribute alone", "topic": "effects", "long": True}
+    return tabled(part, rows, left, [("Effect", _cell), ("p", p_cell), last], caption=caption, **named)
 
 
-def _interactions(part: pl.DataFrame) -> Iterator[Table]:
-    meaning = "How much more the attribute changes Δ for the first group than for the second."
-    yield _largest(part, "interaction", "The largest differences between slopes", "effects", meaning)
-
-
-def _curves(part: pl.DataFrame) -> Iterator[Table]:
+def _curves(part: pl.DataFrame) -> Table:
     """Slopes and curvatures of crossed groups, and how far each departs from the others."""
-    others = [phrases.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")]
-    slopes = metric_rows(part, "slope").to_dicts()
-    yield tabled(
-        part,
-        [row for row in slopes if INTERACTIONS[row["subset"]][1] in CROSSED],
-        [
-            ("Over", lambda row: phrases.attribute(INTERACTIONS[row["subset"]][0])),
-            DIMENSION,
-            ("Group", lambda row: phrases.group(row["group"], INTERACTIONS[row["subset"]][1])),
-        ],
-        [
-            ("Slope", _plain),
-            ("Departure", lambda row: _cell(others[0].get(phrases.place(row)))),
-            ("Curvature", lambda row: _cell(others[1].get(phrases.place(row)))),
-            ("Departure", lambda row: _cell(others[2].get(phrases.place(row)))),
-        ],
-        title="Slopes and curvature by group",
-        caption="Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve "
-        "less its middle. Departure: less the mean of the other groups. "
-        f"{phrases.printed_unit(part)}; bold: a difference is found. {AT_ONCE}",
-        topic="curves",
-        long=True,
+    rows = []
+    others = {name: phrases.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")}
+    for row in metric_rows(part, "slope").to_dicts():
+        varied, grouping = INTERACTIONS[row["subset"]]
+        if grouping in CROSSED:
+            cells = {name: _cell(table.get(phrases.place(row))) for name, table in others.items()}
+            named = {"over": phrases.attribute(varied), "who": phrases.group(row["group"], grouping)}
+            rows.append({**row, **named, **cells, "slope": _plain(row)})
+    columns: list[Column] = [("Slope", "slope"), ("Departure", "slope_departure")]
+    columns += [("Curvature", "curvature"), ("Departure", "curvature_departure")]
+    caption = (
+        "Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve less "
+        "its middle. Departure: less the mean of the other groups. "
+        f"{phrases.printed_unit(part)}; bold: a difference is found. {AT_ONCE}"
     )
+    left: list[Column] = [("Over", "over"), DIMENSION, ("Group", "who")]
+    title = "Slopes and curvature by group"
+    return tabled(part, rows, left, columns, title=title, caption=caption, topic="curves", long=True)
 
 
 # Conventional metrics
@@ -154,21 +129,16 @@ CONVENTIONAL = {
 }
 
 
-def _conventional(part: pl.DataFrame) -> Iterator[Table]:
-    yield tabled(
-        part,
-        conventional(part),
-        [
-            ("Metric", lambda row: f"{_metric(row)} ({row['template']})" if row["template"] else _metric(row)),
-            ("Group", _group),
-        ],
-        [("n", "n"), ("Value", _plain), ("p", p_cell)],
-        title="Conventional bias metrics",
-        caption="As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: images "
-        f"that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}",
-        notes=_conventional_notes(part),
-        topic="ranking",
+def _conventional(part: pl.DataFrame) -> Table:
+    top: Column = ("Metric", lambda row: f"{_metric(row)} ({row['template']})" if row["template"] else _metric(row))
+    columns: list[Column] = [("n", "n"), ("Value", _plain), ("p", p_cell)]
+    rows, notes = conventional(part), _conventional_notes(part)
+    caption = (
+        "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: images "
+        f"that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}"
     )
+    named = {"title": "Conventional bias metrics", "topic": "ranking"}
+    return tabled(part, rows, [top, ("Group", _group)], columns, caption=caption, notes=notes, **named)
 
 
 def _conventional_notes(part: pl.DataFrame) -> Iterator[str]:
@@ -206,21 +176,13 @@ def _group(row: Result) -> str:
     return phrases.against(row) if row["group"] else phrases.attribute(row["subset"])
 
 
-def _ratings(part: pl.DataFrame) -> Iterator[Table]:
+def _ratings(part: pl.DataFrame) -> Table:
     rows = metric_rows(part, "rating_r", absent=True).to_dicts()
-    yield tabled(
-        part,
-        rows,
-        [("Trait", DIMENSION[1])],
-        [("Rated", lambda row: f"{row['subset']}s"), ("n", "n"), ("r", _plain)],
-        title="Compared with people's ratings",
-        caption=f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}",
-        notes=(f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None),
-        topic="ratings",
-    )
-
-
-TABLES = (_groups, _gaps, _effects, _interactions, _curves, _conventional, _ratings)
+    columns: list[Column] = [("Rated", lambda row: f"{row['subset']}s"), ("n", "n"), ("r", _plain)]
+    caption = f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}"
+    notes = [f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None]
+    named = {"title": "Compared with people's ratings", "topic": "ratings"}
+    return tabled(part, rows, [("Trait", DIMENSION[1])], columns, caption=caption, notes=notes, **named)
 
 
 # Published
@@ -232,23 +194,24 @@ def perception_published(part: pl.DataFrame) -> Table | None:
         return None
     dataset = PUBLISHED_SETS.get(part["dataset"][0], part["dataset"][0])
     printed = {_key(cell): cell["printed"] for cell in PRINTED.cells.filter(dataset=dataset).to_dicts()}
-    rows = [
-        {**row, "named": (_metric(row), _group(row)), "cell": _cell(row, strong=True)} for row in conventional(part)
-    ]
+    rows = [{**row, "what": _metric(row), "who": _group(row)} for row in conventional(part)]
     for row in metric_rows(part, "opposites_r").to_dicts():
         scale = f"{phrases.dimension(row['concept'])} and its opposite"
-        name = f"{'mean of all scales' if row['concept'] == MEAN else scale}, over {row['subset']}"
-        rows.append({**row, "named": ("r of curves", name), "cell": _cell(row, strong=True)})
-    table = tabled(
-        part,
-        [row for row in rows if printed.get(_key(row)) is not None],
-        [("Metric", lambda row: row["named"][0]), ("Group", lambda row: row["named"][1])],
-        [("This run", "cell"), ("Published", lambda row: phrases.decimal(phrases.factor(row) * printed[_key(row)]))],
-        title=f"Compared with the published values of {PUBLISHED_MODEL}",
-        caption="Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: "
-        "skews compare only where k and the images are the same.",
-        notes=PRINTED.provenance("perception.markedness"),
+        who = f"{'mean of all scales' if row['concept'] == MEAN else scale}, over {row['subset']}"
+        rows.append({**row, "what": "r of curves", "who": who})
+    rows = [row for row in rows if printed.get(_key(row)) is not None]
+    ours: Column = ("This run", lambda row: _cell(row, strong=True))
+    theirs: Column = ("Published", lambda row: phrases.decimal(phrases.factor(row) * printed[_key(row)]))
+    caption = (
+        "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: skews "
+        "compare only where k and the images are the same."
     )
+    title, notes = (
+        f"Compared with the published values of {PUBLISHED_MODEL}",
+        PRINTED.provenance("perception.markedness"),
+    )
+    left: list[Column] = [("Metric", "what"), ("Group", "who")]
+    table = tabled(part, rows, left, [ours, theirs], title=title, caption=caption, notes=notes)
     return table if table.rows else None
 
 
@@ -289,22 +252,18 @@ def perception_planted(part: pl.DataFrame) -> Table | None:
         f"{len(others)} effects are found, and the largest is {100 * largest:.2f}: a trained model is not exactly what "
         "its captions imply."
     )
-    return tabled(
-        part.head(1),
-        smiling,
-        [DIMENSION],
-        [
-            ("Planted", lambda row: PLANTED.get(row["concept"], NOTHING)),
-            ("Found", lambda row: Cell(phrases.signed(row), phrases.bounds(row), row["concept"] in PLANTED)),
-            ("Verdict", _recovered),
-        ],
-        title="Known truth against what the audit found",
-        caption=f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: interval over "
+    columns: list[Column] = [
+        ("Planted", lambda row: PLANTED.get(row["concept"], NOTHING)),
+        ("Found", lambda row: Cell(phrases.signed(row), phrases.bounds(row), row["concept"] in PLANTED)),
+        ("Verdict", _recovered),
+    ]
+    caption = (
+        f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: interval over "
         "identities. The reference model's captions use warm words for people who smile, cold words for people who do "
-        "not, and all other words for everybody alike.",
-        notes=(note,),
-        topic="planted",
+        "not, and all other words for everybody alike."
     )
+    named = {"title": "Known truth against what the audit found", "topic": "planted"}
+    return tabled(part.head(1), smiling, [DIMENSION], columns, caption=caption, notes=(note,), **named)
 
 
 def _recovered(row: Result) -> str:

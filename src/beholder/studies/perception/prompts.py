@@ -94,12 +94,10 @@ def perception_prompts(
     dimensions: Sequence[Dimension] = DIMENSIONS, templates: Mapping[str, str] = TEMPLATES
 ) -> PromptSet:
     """The neutral prompt, every word and every control word in every template."""
-    prompts = [
-        {"text": fill_in(template, word), "level": name, "concept": word, "template": name, **_origin(word, dimensions)}
-        for word in (NEUTRAL, *all_words(dimensions), *CONTROLS)
-        for name, template in templates.items()
-    ]
-    return prompt_set("perception", prompts)
+    words = (NEUTRAL, *all_words(dimensions), *CONTROLS)
+    return _prompts(
+        [(fill_in(template, word), word, name) for word in words for name, template in templates.items()], dimensions
+    )
 
 
 SCORED_WORD, SCORED_DIMENSION = "mean of templates", "mean of words"
@@ -110,24 +108,23 @@ NEUTRAL_COLUMNS = ("neutral", "person", "")
 
 def word_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
     """The authors' own table: `cossim_<word>` is a word's cosine, mean over the templates."""
-    names = {f"cossim_{word}": word for word in (*all_words(dimensions), *CONTROLS)}
-    return _columns({**names, **{f"cossim_{name}": NEUTRAL for name in NEUTRAL_COLUMNS}}, SCORED_WORD, dimensions)
+    words = [*((word, word) for word in (*all_words(dimensions), *CONTROLS)), *((n, NEUTRAL) for n in NEUTRAL_COLUMNS)]
+    return _prompts([(f"cossim_{name}", word, SCORED_WORD) for name, word in words], dimensions)
 
 
 def dimension_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
     """A column for each dimension, by its name: the mean cosine of its words; `neutral` where there is one."""
-    names = {dimension.name: dimension.name for dimension in dimensions}
-    return _columns({**names, "neutral": NEUTRAL}, SCORED_DIMENSION, dimensions)
+    names = [*((dimension.name, dimension.name) for dimension in dimensions), ("neutral", NEUTRAL)]
+    return _prompts([(name, concept, SCORED_DIMENSION) for name, concept in names], dimensions)
 
 
-def _columns(concepts: Mapping[str, str], template: str, dimensions: Sequence[Dimension]) -> PromptSet:
-    return prompt_set(
-        "perception",
-        [
-            {"text": column, "level": template, "concept": word, "template": template, **_origin(word, dimensions)}
-            for column, word in concepts.items()
-        ],
-    )
+def _prompts(asked: Iterable[tuple[str, str, str]], dimensions: Sequence[Dimension]) -> PromptSet:
+    """Prompts of a text, a word and a template's name each."""
+    prompts = [
+        {"text": text, "level": template, "concept": word, "template": template, **_origin(word, dimensions)}
+        for text, word, template in asked
+    ]
+    return prompt_set("perception", prompts)
 
 
 def _origin(word: str, dimensions: Sequence[Dimension]) -> dict[str, str | None]:

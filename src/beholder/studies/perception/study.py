@@ -10,35 +10,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from beholder.comparison import people_of, strata_of
+from beholder.comparison.power import Scores
 from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.studies.perception import prompts
+from beholder.scores.score_matrix import Task
+from beholder.studies.perception import curves, design, prompts
 from beholder.studies.perception.bias import bias_rows
-from beholder.studies.perception.curves import (
-    confound_rows,
-    gap_rows,
-    group_curve_rows,
-    score_rows,
-    separation_rows,
-    trajectory_rows,
-)
-from beholder.studies.perception.design import (
-    brightness_rows,
-    effect_rows,
-    induced_rows,
-    interaction_rows,
-    variance_rows,
-)
 from beholder.studies.perception.neutral import neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.ratings import rating_rows, read_ratings
-from beholder.studies.perception.scores import GROUPED, Judged, read_judged
-from beholder.studies.rows import PROBABILITY, refusal_metric, refusal_rows
+from beholder.studies.perception.scores import GROUPED, Judged, groupings, read_judged
+from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 
 TASK = "perception"
@@ -62,39 +49,45 @@ def _measure(
     judged = read_judged(matrices[TASK], dimensions, options.person)
     if not judged.images.height:
         raise DataError("No image has a score for every prompt that was scored: nothing can be measured.")
-    yield from score_rows(judged)
+    yield from curves.score_rows(judged)
     yield from bias_rows(judged, options, tops)
     if judged.has_neutral:
         yield from _delta_rows(judged, ratings, options)
-    yield from _answer_rows(matrices[TASK])
+    if (answers := matrices[TASK].answers()) is not None:
+        mass, note = answers[0] + answers[1], "mean P(yes) + P(no)"
+        yield Row("perception.answer_mass", float(np.nanmean(mass)), len(mass), PROBABILITY, note=note)
     asked = {attribute: (matrices[TASK], attribute) for attribute in GROUPED}
     yield from refusal_rows("perception", asked, options, within=GROUPED)
 
 
 def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOptions) -> Iterator[Row]:
     """What needs the neutral prompt."""
-    yield from gap_rows(judged, options)
-    yield from trajectory_rows(judged, options)
-    yield from separation_rows(judged, options)
-    yield from confound_rows(judged)
+    yield from curves.gap_rows(judged, options)
+    yield from curves.trajectory_rows(judged, options)
+    yield from curves.separation_rows(judged, options)
+    yield from curves.confound_rows(judged)
     yield from neutral_rows(judged, options)
-    yield from group_curve_rows(judged, options)
-    yield from variance_rows(judged)
+    yield from curves.group_curve_rows(judged, options)
+    yield from design.variance_rows(judged)
     if judged.designed:
-        yield from effect_rows(judged, options)
-        yield from interaction_rows(judged, options)
-        yield from induced_rows(judged, options)
-        yield from brightness_rows(judged, options.rng())
+        yield from design.effect_rows(judged, options)
+        yield from design.interaction_rows(judged, options)
+        yield from design.induced_rows(judged, options)
+        yield from design.brightness_rows(judged, options.rng())
     if ratings is not None:
         yield from rating_rows(judged, ratings, options)
 
 
-def _answer_rows(matrix: ScoreMatrix) -> Iterator[Row]:
-    """How much of its probability a model that answers in words gives to yes and no."""
-    if (answers := matrix.answers()) is not None:
-        yes, no = answers
-        note = "mean P(yes) + P(no)"
-        yield Row("perception.answer_mass", float(np.nanmean(yes + no)), len(yes), PROBABILITY, note=note)
+def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+    """Which gap can be found: all attributes, crossed groups and dimensions are one family, as in the audit."""
+    people, planned = people_of(dataset.table, options.person), []
+    for groups in groupings(dataset.table):
+        if len(groups.names) > 1:
+            source = "in standard deviations of Δ between people"
+            strata = strata_of(dataset.table, groups, GROUPED, people)
+            gap = Planned("perception.gap", groups, Scores(), source, "standard deviations", strata)
+            planned.append(gap._replace(columns=len(DIMENSIONS), what="dimensions"))
+    yield from detectable_rows(planned, people, options)
 
 
 def perception_study(
@@ -138,7 +131,7 @@ def perception_study(
             ),
         ),
         plans=Plans(
-            plan="beholder.studies.perception.planning:plan",
+            plan="beholder.studies.perception.study:plan",
             trials="beholder.studies.perception.trials:TRIALS",
             printed="beholder.studies.perception.printed:PRINTED",
         ),

@@ -1,31 +1,299 @@
-"""The chapter of a study about public figures."""
+"""The chapter of a study about public figures: its tables, and what else it has."""
 
 from __future__ import annotations
 
-from beholder.chapter.chapter import Chapter, Question
-from beholder.studies.public_figures.charts import public_figure_charts
-from beholder.studies.public_figures.findings import public_figure_findings
-from beholder.studies.public_figures.published import published_rank
-from beholder.studies.public_figures.tables import public_figure_tables
+from collections.abc import Callable, Iterable, Iterator
 
-TOPICS = {
-    "gender": "Women and men",
-    "association": "What the model believes people to be",
-    "identity": "Names and faces",
-    "scale": "Size and training data",
+import polars as pl
+
+from beholder.chapter.chapter import (
+    INTERVALS,
+    Cell,
+    Chapter,
+    Column,
+    Question,
+    Table,
+    notes_of,
+    p_cell,
+    percent_cell,
+    points_cell,
+    ratio_cell,
+    ratio_equivalence_table,
+    rows_of,
+    sizes,
+    tabled,
+)
+from beholder.chapter.finding import deciding_rows, metric_rows
+from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
+from beholder.studies.public_figures.charts import public_figure_charts
+from beholder.studies.public_figures.findings import (
+    NO_SAMPLE,
+    WAYS,
+    axis,
+    found,
+    public_figure_findings,
+    size,
+    what,
+    within_branches,
+)
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
+
+PAPER_TABLES = {
+    ("apa", "actors"): "As APA's Table 5. ",
+    ("apa", "politicians"): "As APA's Table 6. ",
+    ("apa", "athletes"): "As APA's Table 7. ",
+    ("pfi", "politicians"): "As P-FI's Table 1. ",
 }
-QUESTIONS = {
-    "bias": Question("Does the model believe in the occupation of women as much as in that of men?", "gender"),
-    "occupations": Question("In which wrong occupations does the model believe more for women or for men?", "gender"),
-    "association": Question("Does the model recognise a person, their occupation and their specialty?", "association"),
-    "identity": Question("Does the model know people by name?", "identity"),
-    "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
-}
+Keyed = dict[tuple[str, ...], Result]
+
+
+def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Every table; each has the rows of all models."""
+    for make in (association_table, bias_tables, ratio_equivalence_table, identity_table, scale_tables):
+        yield from make(part)
+
+
+def _keyed(rows: Iterable[Result], *columns: str) -> Keyed:
+    return {tuple(row[column] for column in ("model", *columns)): row for row in rows}
+
+
+def association_table(part: pl.DataFrame) -> Iterator[Table]:
+    """Three levels by branch, each with its top-1."""
+    mean = rows_of(part, "association")
+    means, top1 = (_keyed(rows, "subset", "concept") for rows in (mean, rows_of(part, "association_top1")))
+
+    def share(rows: Keyed, level: str, **style: bool) -> Callable[[Result], Cell]:
+        return lambda row: percent_cell(rows.get((row["model"], row["subset"], level)), **style)
+
+    def measured(row: Result) -> str:
+        return sizes([means[key] for level in LEVELS if (key := (row["model"], row["subset"], level)) in means])
+
+    columns: list[Column] = [("n", measured)]
+    for level in LEVELS:
+        columns.append((level.capitalize(), share(means, level, with_chance=True, strong=True)))
+        columns.append(("first", share(top1, level)))
+    if mean:
+        yield tabled(
+            part,
+            _keyed(mean, "subset").values(),
+            [("Branch", "subset")],
+            columns,
+            title="Right answer, level by level",
+            caption="Mean share of the model's belief on the right prompt, in per cent, and how often the right prompt "
+            f"comes first. {INTERVALS}",
+            notes=notes_of(mean),
+            topic="association",
+            extras=("first",),
+        )
+
+
+# Women and men
+
+
+def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """The ratios of all pools, how they depend on branch and options, then every occupation of each pool."""
+    probabilities, ratios = rows_of(part, "occupation_probability"), rows_of(part, "bias_ratio")
+    if ratios:
+        yield _ratio_table(part, ratios, _keyed(probabilities, "subset", "group", "concept"))
+    if others := [line for row in ratios for line in _other_ratios(part.filter(model=row["model"]), row)]:
+        yield tabled(
+            part,
+            others,
+            [("Pool", "pool"), ("b", "label")],
+            [("n", "n"), ("b there", ratio_cell)],
+            title="Women over men: branches, words and options",
+            caption="The ratio b of a pool's branches, for either word where the right word depends on the gender, "
+            "and with that wrong option left out which lowers or raises it most: b belongs to the options offered "
+            f"together. {INTERVALS}",
+            topic="gender",
+        )
+    for pool in dict.fromkeys(row["subset"] for row in probabilities):
+        yield _occupation_table(part.filter(pl.col("subset") == pool), pool)
+
+
+def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Table:
+    decided = _keyed(deciding_rows(part, "bias_ratio").to_dicts(), "subset")
+    apart = any(map(within_branches, decided.values()))
+
+    def right(row: Result) -> list[Result | None]:
+        answers = [(group, correct_occupation(row["subset"], group)) for group in GROUPS]
+        return [cells.get((row["model"], row["subset"], *each)) for each in answers]
+
+    def deciding(row: Result) -> Result:
+        return decided.get((row["model"], row["subset"]), row)
+
+    columns: list[Column] = [
+        ("n women / men", lambda row: " / ".join(str(cell["n"]) for cell in right(row) if cell) or str(row["n"])),
+        ("Women", lambda row: percent_cell(right(row)[0])),
+        ("Men", lambda row: percent_cell(right(row)[1])),
+        *([("b", lambda row: ratio(row["value"]))] if apart else []),
+        ("b within branches" if apart else "b", lambda row: ratio_cell(deciding(row))),
+        ("p", lambda row: p_cell(deciding(row))),
+    ]
+    return tabled(
+        part,
+        ratios,
+        [("Pool", "subset")],
+        columns,
+        title="Women over men",
+        caption="Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, "
+        f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, hold "
+        "for all ratios at once.",
+        notes=notes_of(ratios),
+        topic="gender",
+    )
+
+
+def _other_ratios(part: pl.DataFrame, row: Result) -> list[Result]:
+    """b as published, by branch, for either word, and at its lowest and highest with one option left out."""
+    pool = row["subset"]
+    words = f"either word: {either_word(correct_occupation(pool, GROUPS[0]))}"
+    lines = [(words, each) for each in metric_rows(part, "either_word_ratio").filter(subset=pool).to_dicts()]
+    branches = metric_rows(part, "branch_ratio").filter(concept=pool).to_dicts()
+    lines += [(f"branch: {each['subset']}", each) for each in branches]
+    without = metric_rows(part, "ratio_without").filter(subset=pool).sort("value").to_dicts()
+    ends = (without[0], without[-1]) if len(without) > 1 else without
+    lines += [(f"without “{each['concept']}”", each) for each in ends]
+    return [{**each, "pool": pool, "label": label} for label, each in (("as published", row), *lines) if lines]
+
+
+def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
+    rows = part.filter(pl.col("metric").str.contains(r"\.(?:occupation|either_word)_probability$"))
+    cells = _keyed(rows.to_dicts(), "group", "concept")
+    gaps = _keyed(metric_rows(part, "occupation_gap").to_dicts(), "concept")
+
+    def share(group: str) -> Callable[[Result], Cell]:
+        right = correct_occupation(pool, group)
+        return lambda row: percent_cell(
+            cells.get((row["model"], group, row["concept"])), strong=row["concept"] == right
+        )
+
+    def gap(row: Result) -> Result | None:
+        return gaps.get((row["model"], row["concept"]))
+
+    people = {group: cell["n"] for group in GROUPS for (_, who, _), cell in cells.items() if who == group}
+    who = f"{listed([f'{n} {plural(group)}' for group, n in people.items()])}. " if people else ""
+    differences = ""
+    if gaps:
+        merged = metric_rows(rows, "either_word_probability").height
+        differences = (
+            "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval and p "
+            "hold for all of them at once; bold where a difference was found. "
+            f"{'Two words for one occupation are compared together. ' if merged else ''}"
+        )
+    paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
+    return tabled(
+        rows,
+        _keyed(rows.to_dicts(), "concept").values(),
+        [("Occupation", "concept")],
+        [
+            *((plural(group).capitalize(), share(group)) for group in GROUPS),
+            ("Women − men", lambda row: points_cell(gap(row))),
+            ("p", lambda row: p_cell(gap(row))),
+        ],
+        title=f"Occupations offered for {pool}",
+        caption=f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
+        f"{differences}{INTERVALS}",
+        notes=notes_of(rows.to_dicts()),
+        topic="gender",
+        long=True,
+        exported=True,
+    )
+
+
+# Names, and size
+
+
+def identity_table(part: pl.DataFrame) -> Iterator[Table]:
+    """Both directions by branch, with top-1 and reciprocal rank."""
+    rows = {f"{way}{end}": _keyed(rows_of(part, f"{way}{end}"), "subset") for way in WAYS for end in ("_top1", "_mrr")}
+    for way in WAYS:
+        rows[way] = _keyed([*rows_of(part, way), *deciding_rows(part, way).to_dicts()], "subset")
+
+    def of(row: Result, metric: str) -> Result | None:
+        return rows[metric].get((row["model"], row["subset"]))
+
+    def columns(way: str, title: str) -> list[Column]:
+        return [
+            (title, lambda row: _against(of(row, way))),
+            ("p", lambda row: p_cell(of(row, way))),
+            ("first", lambda row: percent_cell(of(row, f"{way}_top1"))),
+            ("1/rank", lambda row: ratio((of(row, f"{way}_mrr") or {}).get("value"))),
+        ]
+
+    every = [row for way in WAYS for row in rows[way].values()]
+    if every:
+        yield tabled(
+            part,
+            _keyed(every, "subset").values(),
+            [("Branch", "subset")],
+            [
+                ("n", lambda row: sizes([share for way in WAYS if (share := of(row, way))])),
+                *columns(WAYS[0], "Given an image"),
+                *columns(WAYS[1], "Given a name"),
+            ],
+            title="Names and faces",
+            caption="Given an image: belief on the right name. Given a name: belief on the right image. In per cent; "
+            "bold where it was found to be more than names exchanged among people with the same labels get (p and "
+            "interval: for branches and directions at once). Then how often the right one comes first, and the mean "
+            f"reciprocal rank (1: always first). {INTERVALS}",
+            notes=notes_of(every),
+            topic="identity",
+            extras=("first", "1/rank"),
+        )
+
+
+def _against(share: Result | None) -> Cell:
+    """A share with what exchanged names get, and with chance."""
+    cell = percent_cell(share, with_chance=True, strong=bool(share and found(share)))
+    if share is None or share["value"] is None or share["landmark"] is None:
+        return cell
+    return cell._replace(remark=f"exchanged {percent(share['landmark']).removesuffix(' %')}, {cell.remark}")
+
+
+def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Slopes over models, on parameters and on training pairs."""
+    rows = pl.concat([metric_rows(part, metric) for metric in AXES])
+
+    def change(row: Result) -> Cell:
+        interval = f"{size(row, row['low'])} to {size(row, row['high'])}" if has_interval(row) else ""
+        return Cell(size(row, row["value"]), interval, found(row))
+
+    if rows.height:
+        yield tabled(
+            rows,
+            rows.to_dicts(),
+            [("Measured", what), ("For ten times the", axis)],
+            [("Models", "n"), ("Change", change), ("p", p_cell)],
+            title="Does scale help?",
+            caption="Over the models of this run and the published ones that measure the same: what ten times the "
+            "parameters, or ten times the training pairs at equal parameters, go with. Probabilities change by points; "
+            "of b it is the distance from 1 (|ln b|) that changes, so below 0 is nearer to alike. Kinds of models have "
+            f"a level each. Intervals and p hold for all slopes at once. {INTERVALS}",
+            notes=(NO_SAMPLE,),
+            topic="scale",
+        )
 
 
 CHAPTER = Chapter(
-    topics=TOPICS,
-    questions=QUESTIONS,
+    topics={
+        "gender": "Women and men",
+        "association": "What the model believes people to be",
+        "identity": "Names and faces",
+        "scale": "Size and training data",
+    },
+    questions={
+        "bias": Question("Does the model believe in the occupation of women as much as in that of men?", "gender"),
+        "occupations": Question(
+            "In which wrong occupations does the model believe more for women or for men?", "gender"
+        ),
+        "association": Question(
+            "Does the model recognise a person, their occupation and their specialty?", "association"
+        ),
+        "identity": Question("Does the model know people by name?", "identity"),
+        "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
+    },
     findings=public_figure_findings,
     tables=public_figure_tables,
     figures=public_figure_charts,
