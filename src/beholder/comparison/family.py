@@ -229,7 +229,7 @@ def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False)
 
 
 def skewed(t: Array, skew: Array | float) -> Array:
-    """t of a skewed error, made symmetric (Hall's cubic, which rises everywhere): few large scores move t to one side."""
+    """t of a skewed error, made symmetric (Hall's cubic, which rises everywhere): few large scores move t."""
     near = np.clip(t, -MODERATE, MODERATE)
     part = skew * near / 3
     return np.asarray(near * (1 + part + part * part / 3) + skew / 6 + (t - near))
