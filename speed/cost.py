@@ -148,7 +148,7 @@ def here(models: list[str], limit: int, rehearse: float = SECONDS) -> Iterator[C
         scorer = load_model(name)
         scorer = scorer.instructed(study.asks.instruction) if isinstance(scorer, Answerer) else scorer
         dataset = opened_dataset(cost.work.dataset, options)
-        tasks = study.tasks_for(dataset, answers=isinstance(scorer, Answerer))
+        tasks = study.tasks_of(answers=isinstance(scorer, Answerer))(dataset)
         with tempfile.TemporaryDirectory() as folder:
             began, used = time.perf_counter(), processor_seconds()
             fill(tasks, scorer, Store(Path(folder)), FillOptions())

@@ -24,7 +24,7 @@ from exposure import made
 from gras import random_matrix
 from scipy import stats
 
-from beholder._audit import measure
+from beholder._steps import measure
 from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
@@ -37,7 +37,7 @@ from beholder.studies.custom.study import custom_study
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
-from beholder.studies.sheets import Sheet
+from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Study
 
 Work = Callable[[], object]
@@ -87,11 +87,11 @@ def words(count: int) -> PromptSet:
 def measured(study: Study, dataset: Dataset, options: MeasureOptions) -> Work:
     """A study's whole measure of random cosines."""
     rng, matrices = np.random.default_rng(0), []
-    for task in study.tasks_for(dataset, answers=False):
+    for task in study.tasks_of(answers=False)(dataset):
         cosines = rng.normal(0.2, 0.02, (len(task.dataset), len(task.prompts), 1)).astype(np.float32)
         tables, place = (task.dataset.table, task.prompts.table), (task.dataset, task.kind, task.part)
         matrices.append(ScoreMatrix(task.name, *tables, ("cosine",), cosines, {"logit_scale": 100.0}, *place))
-    return lambda: measure(Sheet(study, dataset), matrices, options, model="chance")
+    return lambda: measure(Inquiry(study, dataset), matrices, options, model="chance")
 
 
 def own_prompts(images: int = 2000, prompts: int = 8, groups: int = 4, draws: int = 500) -> Work:

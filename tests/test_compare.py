@@ -27,7 +27,7 @@ from beholder.report.comparison import SCHEMA, Comparison, lead, lines, read_com
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
-from beholder.studies.sheets import Sheet
+from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Measures, Study
 from beholder.studies.worlds import NOISE, VECTORS, Design, draw
 
@@ -136,7 +136,7 @@ def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(
     statements = replace(questions, prompts=questions.prompts.with_columns(prompt_id=pl.lit("statement")))
     run, dataset = Run(), Dataset("gras", "1", "none", questions.images)
     models = {"answers": [questions], "matches": [statements]}
-    assert _paired(Sheet(STUDIES["gras"], dataset), models, options, run, 20) == {}
+    assert _paired(Inquiry(STUDIES["gras"], dataset), models, options, run, 20) == {}
     found = Comparison(list(models), pl.DataFrame(schema=SCHEMA), run.record)
     assert "matches and answers are asked in different ways" in found.record.left_out[0]
     assert "0 of 0" in lead(found)
@@ -235,9 +235,9 @@ def _in_a_world(world: str, design: Design, seed: int, person: str | None = None
         name: [ScoreMatrix("made", one.table, prompts.table, ("score",), values[:, :, None])]
         for name, values in cells.items()
     }
-    sheet = Sheet(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
+    inquiry = Inquiry(replace(STUDIES["apa"], measures=Measures((_means,))), Dataset("made", "1", "none", one.table))
     options = AuditOptions(seed=seed, person=person)
-    return _judged([_paired(sheet, matrices, options, Run(), 20)["b"]])
+    return _judged([_paired(inquiry, matrices, options, Run(), 20)["b"]])
 
 
 @pytest.mark.parametrize("design", [Design(30, 30), Design(20, 20, pictures=4)])

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.datasets import open_dataset
 from beholder.studies import STUDIES
-from beholder.studies.sheets import default_dataset
+from beholder.studies.inquiry import default_dataset
 
 pytestmark = [pytest.mark.slow, pytest.mark.real]
 ROOT = Path(__file__).parents[1]

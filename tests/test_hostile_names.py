@@ -16,23 +16,23 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from beholder._audit import measure
 from beholder._run import Run
-from beholder.core.read import read_own_csv
+from beholder._steps import measure
+from beholder.core.tables import read_own_csv
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.exports import FORMATS
 from beholder.report.page import render
 from beholder.report.report import short_names
-from beholder.report.terminal import print_summary
+from beholder.report.summary import print_summary
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import custom_study
 from beholder.studies.disparity.study import DISPARITY
 from beholder.studies.gras.study import gras_study
+from beholder.studies.inquiry import Inquiry
 from beholder.studies.perception.prompts import Dimension
 from beholder.studies.perception.study import perception_study
-from beholder.studies.sheets import Sheet
 from beholder.studies.study import MeasureOptions, Study
 
 HOSTILE = (
@@ -77,7 +77,7 @@ def results(study: Study, data: Dataset, channel: str, model: str) -> pl.DataFra
         )
         for task in study.asks.tasks(data)
     ]  # fmt: skip
-    return measure(Sheet(study, data), matrices, OPTIONS, model=model)
+    return measure(Inquiry(study, data), matrices, OPTIONS, model=model)
 
 
 def gras(drawn: list[str]) -> pl.DataFrame:

@@ -16,17 +16,18 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from beholder._audit import AuditOptions, measure
 from beholder._compare import PARTS, _judged, _paired
 from beholder._gate import Rule, changed, judged
+from beholder._options import AuditOptions
 from beholder._run import Run
+from beholder._steps import measure
 from beholder.comparison import DIFFERENCE
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
-from beholder.studies.sheets import Sheet, open_sheets
+from beholder.studies.inquiry import Inquiry, open_inquiries
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, WORLDS, draw
 
@@ -60,30 +61,30 @@ def compare(worlds: int) -> None:
                 which: [ScoreMatrix("made", one.table, made, ("score",), each.scores[:, :, None])]
                 for which, each in (("first", one), ("second", other))
             }
-            sheet = Sheet(study, Dataset("made", "1", "none", one.table))
-            paired = _paired(sheet, models, AuditOptions(seed=seed), Run(), PARTS)
+            inquiry = Inquiry(study, Dataset("made", "1", "none", one.table))
+            paired = _paired(inquiry, models, AuditOptions(seed=seed), Run(), PARTS)
             called[name] += DIFFERENCE in set(_judged(list(paired.values()))["verdict"])
         print(f"compare: {world}:", ", ".join(f"{name} {100 * count / worlds:.1f} %" for name, count in called.items()))
 
 
-def random_results(sheet: Sheet, seed: int) -> pl.DataFrame:
+def random_results(inquiry: Inquiry, seed: int) -> pl.DataFrame:
     """What a study finds in a contrastive model whose cosines are chance."""
     rng = np.random.default_rng([9, seed])
     matrices = []
-    for task in sheet.study.tasks_for(sheet.dataset, answers=False):
+    for task in inquiry.study.tasks_of(answers=False)(inquiry.dataset):
         cosines = 0.02 * rng.normal(size=(len(task.dataset), len(task.prompts), 1))
         tables, place = (task.dataset.table, task.prompts.table), (task.dataset, task.kind, task.part)
         cells = cosines.astype(np.float32)
         matrices.append(ScoreMatrix(task.name, *tables, ("cosine",), cells, {"logit_scale": 100.0}, *place))
-    return measure(sheet, matrices, MeasureOptions(draws=200, permutations=20, seed=seed), model="chance")
+    return measure(inquiry, matrices, MeasureOptions(draws=200, permutations=20, seed=seed), model="chance")
 
 
 def gate(worlds: int) -> None:
     """APA on 30 drawn people: `no worse` for every metric with an interval, last release and new one both chance."""
-    (sheet,) = open_sheets(STUDIES["apa"], AuditOptions(limit=30), Run().record)
+    (inquiry,) = open_inquiries(STUDIES["apa"], AuditOptions(limit=30), Run().record)
     stopped = numbers = 0
     for world in range(worlds):
-        before, now = random_results(sheet, 2 * world), random_results(sheet, 2 * world + 1)
+        before, now = random_results(inquiry, 2 * world), random_results(inquiry, 2 * world + 1)
         certain = before.filter(pl.col("low").is_not_null())
         rules = [
             Rule(metric, require="no worse", better="higher" if rows["landmark"].null_count() else "closer")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from beholder._audit import confirm_upload, filled, from_store, measure, run_digest
 from beholder._options import AuditOptions
 from beholder._run import Run, load_run
 from beholder._run_folder import folder_name, run_folder
+from beholder._steps import confirm_upload, filled, from_store, measure, run_digest
 from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
@@ -34,7 +34,7 @@ from beholder.report.scorecard import WHOLES
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.scores.store import Store
 from beholder.studies import STUDIES
-from beholder.studies.sheets import Sheet, open_sheets
+from beholder.studies.inquiry import Inquiry, open_inquiries
 from beholder.studies.study import MeasureOptions, Study
 
 PARTS = 20
@@ -93,7 +93,7 @@ def compare(
     """Where the models of several runs differ from the first, as `beholder compare RUN RUN` says it.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from beholder._audit import audit
+    >>> from beholder import audit
     >>> with TemporaryDirectory() as folder:
     ...     options = {"limit": 4, "draws": 100, "store": f"{folder}/store"}
     ...     runs = [audit(f"null:{seed}", "apa", out=f"{folder}/{seed}", **options) for seed in (1, 2)]
@@ -148,14 +148,14 @@ def compare_models(
     asked_for = {"seed": options.seed, "person": options.person, "limit": options.limit}
     run.record.settings = {**asked_for, "parts": parts}
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
-    sheets = [sheet for study in asked for sheet in open_sheets(study, options, run.record)]
-    run.record.digest = run_digest(run, models, sheets, options)
+    inquiries = [inquiry for study in asked for inquiry in open_inquiries(study, options, run.record)]
+    run.record.digest = run_digest(run, models, inquiries, options)
     named = f"compare-{folder_name(names, run.record.studies)}"
     with run_folder(run.record, options.out, named, file="comparison.json") as (folder, _):
-        scored = [_matrices(model, sheets, options, run) for model in models]
+        scored = [_matrices(model, inquiries, options, run) for model in models]
         paired = [
-            _paired(sheet, dict(zip(names, each, strict=True)), options, run, parts)
-            for sheet, *each in zip(sheets, *scored, strict=True)
+            _paired(inquiry, dict(zip(names, each, strict=True)), options, run, parts)
+            for inquiry, *each in zip(inquiries, *scored, strict=True)
         ]
         table = pl.concat(_judged([each[name] for each in paired if name in each]) for name in names[1:])
         comparison = Comparison(names, table, run.record, parts, folder)
@@ -164,39 +164,40 @@ def compare_models(
     return comparison
 
 
-def _matrices(model: str | Scored, sheets: Sequence[Sheet], options: AuditOptions, run: Run) -> list[Matrices]:
-    """What a model says on every sheet; the model is let go before the next is loaded."""
+def _matrices(model: str | Scored, inquiries: Sequence[Inquiry], options: AuditOptions, run: Run) -> list[Matrices]:
+    """What a model says on every inquiry; the model is let go before the next is loaded."""
     if isinstance(model, str):
         scorer = load_model(model, options.load)
-        confirm_upload(scorer, sheets, options)
-        return [filled(scorer, sheet, options, run) for sheet in sheets]
+        confirm_upload(scorer, inquiries, options)
+        return [filled(scorer, inquiry, options, run) for inquiry in inquiries]
     for spec in model.specs:
         run.record.add_model({**spec.as_dict(), "notes": []})
-    return [_from_store(model, sheet, options) for sheet in sheets]
+    return [_from_store(model, inquiry, options) for inquiry in inquiries]
 
 
-def _from_store(model: Scored, sheet: Sheet, options: AuditOptions) -> Matrices:
-    matrices = from_store(model.specs, sheet, replace(options, store=model.store))
+def _from_store(model: Scored, inquiry: Inquiry, options: AuditOptions) -> Matrices:
+    matrices = from_store(model.specs, inquiry, replace(options, store=model.store))
     if matrices is None:
         raise MissingData(
-            f"The store {model.store} has no scores of {model.name} for {sheet.study.name} on {sheet.dataset.name}.\n"
+            f"The store {model.store} has no scores of {model.name} for {inquiry.study.name} on "
+            f"{inquiry.dataset.name}.\n"
             "Name the store that the audit used with --store, or name the model in place of its run."
         )
     return matrices
 
 
 class Paired(NamedTuple):
-    """The differences of one model from the first on one sheet."""
+    """The differences of one model from the first on one inquiry."""
 
     rows: list[dict[str, Any]]
     part: Part
 
 
 def _paired(
-    sheet: Sheet, models: Mapping[str, Matrices], options: AuditOptions, run: Run, parts: int
+    inquiry: Inquiry, models: Mapping[str, Matrices], options: AuditOptions, run: Run, parts: int
 ) -> dict[str, Paired]:
     """For every other model its differences from the first, which is measured once for all of them."""
-    study, dataset = sheet
+    study, dataset = inquiry.study, inquiry.dataset
     first, *_ = models
     for name in [name for name in models if _asked(models[name]) != _asked(models[first])]:
         run.record.left_out.append(
@@ -209,7 +210,7 @@ def _paired(
     models = _shared(models)
     part = _parts(dataset, parts, options.measure)
     few = replace(options.measure, draws=100, shuffles=99)
-    wholes = {name: measure(sheet, each, few, model=name) for name, each in models.items()}
+    wholes = {name: measure(inquiry, each, few, model=name) for name, each in models.items()}
     cheap = replace(few, draws=2, permutations=2, shuffles=2, values_only=True)
     turns: list[dict[str, Numbers]] = []
     with options.progress(f"{study.name}: leaving people out", parts, 0) as advance:
@@ -255,7 +256,7 @@ def _differences(
 
 
 def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
-    """All differences of one model, on all sheets, as one family."""
+    """All differences of one model, on all inquiries, as one family."""
     rows = []
     for pair, judged in zip(pairs, judge([pair.part for pair in pairs]), strict=True):
         for place, row in enumerate(pair.rows):

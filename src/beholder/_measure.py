@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from beholder._audit import begun, run_digest, written
-from beholder._audit import measure as measured_table
 from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder._run_folder import file_stamps, folder_name, run_folder
+from beholder._steps import measure as measured_table
+from beholder._steps import new_run, run_digest, written
 from beholder.core.digests import digest
 from beholder.core.errors import BadScores
 from beholder.datasets import open_dataset
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
-from beholder.studies.sheets import Sheet, datasets_here, open_sheet
+from beholder.studies.inquiry import Inquiry, datasets_here, open_inquiry
 from beholder.studies.study import Study
 
 
@@ -52,34 +52,34 @@ def measure_scores(
 ) -> Run:
     """A study's measures on imported scores, as a run with its page; a mapping has the files of several models."""
     by_model = scores if isinstance(scores, Mapping) else {model: scores}
-    run = begun(options)
+    run = new_run(options)
     first = next(iter(by_model.values()))
     chosen = replace(options, dataset=options.dataset or _scored_dataset(study, first, options))
-    sheet = open_sheet(study, chosen, run.record, scored=False)
-    own = study.tasks_for(sheet.dataset, answers=True, compat=options.compat)
-    layouts = [own, *(layout(sheet.dataset) for layout in study.asks.layouts)]
+    inquiry = open_inquiry(study, chosen, run.record, scored=False)
+    own = study.tasks_of(answers=True, compat=options.compat)(inquiry.dataset)
+    layouts = [own, *(layout(inquiry.dataset) for layout in study.asks.layouts)]
     run.add_prompts(study.name, own)
     files = [path for paths in by_model.values() for path in paths]
-    run.record.digest = digest([run_digest(run, list(by_model), [sheet], options), file_stamps(files)])
+    run.record.digest = digest([run_digest(run, list(by_model), [inquiry], options), file_stamps(files)])
     with run_folder(run.record, options.out, folder_name(list(by_model), run.record.studies)) as (run.folder, _):
-        return _measured(run, sheet, by_model, layouts, options)
+        return _measured(run, inquiry, by_model, layouts, options)
 
 
 def _measured(
     run: Run,
-    sheet: Sheet,
+    inquiry: Inquiry,
     by_model: Mapping[str, Sequence[Path]],
     layouts: Sequence[Sequence[Task]],
     options: AuditOptions,
 ) -> Run:
-    study = sheet.study
+    study = inquiry.study
     for name, files in by_model.items():
         imported = _imported(files, layouts)
         told = [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]
         run.record.left_out += told
         run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
         with options.progress(f"{name}: measuring {study.name}", 0, 0):
-            run.add(measured_table(sheet, imported.matrices, options.measure, model=name))
+            run.add(measured_table(inquiry, imported.matrices, options.measure, model=name))
     return written(run, [study], options)
 
 

@@ -18,7 +18,7 @@ from beholder.models.spec import LoadOptions
 from beholder.scores.fill import FillOptions
 from beholder.scores.ray_pool import RayOptions, ray_options
 from beholder.studies import STUDIES
-from beholder.studies.sheets import DataChoice
+from beholder.studies.inquiry import DataChoice
 from beholder.studies.study import MeasureOptions
 
 Part = TypeVar("Part")

@@ -15,8 +15,8 @@ from beholder.datasets import open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.survey import columns_of
 from beholder.studies import STUDIES
+from beholder.studies.inquiry import DataChoice, default_dataset
 from beholder.studies.rows import PlanOptions
-from beholder.studies.sheets import DataChoice, default_dataset
 from beholder.studies.study import Study
 
 

@@ -22,15 +22,13 @@ import polars as pl
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName
 from beholder.core.files import store_folder, write_whole
-from beholder.core.read import read_own_csv
 from beholder.core.record import Record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv, read_own_csv
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
-from beholder.report.notebook import Charts, report_html
-from beholder.report.report import Report, build_report
-from beholder.report.sensitivity import PERTURBED
+from beholder.report.report import PERTURBED, Report, build_report
+from beholder.report.summary import Charts, report_html
 from beholder.scores.recorded import Places, recorded, scores_of
 from beholder.scores.score_matrix import Task
 
@@ -129,14 +127,13 @@ class Run:
         """In a notebook: the scorecard."""
         return report_html(self.report)
 
-    def add(self, results: pl.DataFrame) -> None:
-        """More rows of the same table."""
-        self.results, self._report = pl.concat([self.results, results]), None
-
-    def add_perturbed(self, results: pl.DataFrame, change: str) -> None:
-        """The same table once more, after a small change of every picture."""
-        named = results.with_columns(pl.lit(change).alias("change"))
-        self.perturbed, self._report = pl.concat([self.perturbed, named]), None
+    def add(self, results: pl.DataFrame, change: str = "") -> None:
+        """More rows of the same table, or the table once more after a small `change` of every picture."""
+        if change:
+            self.perturbed = pl.concat([self.perturbed, results.with_columns(change=pl.lit(change))])
+        else:
+            self.results = pl.concat([self.results, results])
+        self._report = None
 
     def add_prompts(self, study: str, tasks: Iterable[Task]) -> None:
         """What the tasks ask; asked of several models, it is kept once."""

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder._audit import add_across, from_store, measure
 from beholder._options import AuditOptions
 from beholder._run import Run
+from beholder._steps import add_across, from_store, measure
 from beholder.core.errors import MissingData
 from beholder.core.results import KEY
 from beholder.models.spec import ModelSpec
-from beholder.studies.sheets import Sheet, open_sheets
+from beholder.studies.inquiry import Inquiry, open_inquiries
 from beholder.studies.study import Study
 
 ROW = ("study", "model", "dataset", *KEY)
@@ -41,31 +41,31 @@ class Verified(NamedTuple):
 def verify_run(run: Run, studies: Sequence[Study], options: AuditOptions) -> Verified:
     """Measure everything again from the scores in the store, and set it beside the run's results."""
     again = Run()
-    sheets = [sheet for study in studies for sheet in open_sheets(study, options, again.record)]
+    inquiries = [inquiry for study in studies for inquiry in open_inquiries(study, options, again.record)]
     specs: dict[str, list[ModelSpec]] = {}
     for entry in run.record.models:
         if set(entry) >= set(ModelSpec.__dataclass_fields__):
             spec = ModelSpec(**{name: entry[name] for name in ModelSpec.__dataclass_fields__})
             specs.setdefault(spec.name, []).append(spec)
     for name, ways in specs.items():
-        for sheet in sheets:
-            if not run.results.filter(study=sheet.study.name, model=name, dataset=sheet.dataset.name).is_empty():
-                again.add(_measured(name, ways, sheet, run, options))
+        for inquiry in inquiries:
+            if not run.results.filter(study=inquiry.study.name, model=name, dataset=inquiry.dataset.name).is_empty():
+                again.add(_measured(name, ways, inquiry, run, options))
     add_across(again, studies, options)
     return compared(run.results, again.results)
 
 
-def _measured(name: str, ways: Sequence[ModelSpec], sheet: Sheet, run: Run, options: AuditOptions) -> pl.DataFrame:
-    matrices = from_store(ways, sheet, options)
+def _measured(name: str, ways: Sequence[ModelSpec], inquiry: Inquiry, run: Run, options: AuditOptions) -> pl.DataFrame:
+    matrices = from_store(ways, inquiry, options)
     readable = ~pl.col("uri").is_in([entry["image"] for entry in run.record.bad_images])
     if matrices is None or any(
-        matrix.images.height < (matrix.dataset or sheet.dataset).table.filter(readable).height for matrix in matrices
+        matrix.images.height < (matrix.dataset or inquiry.dataset).table.filter(readable).height for matrix in matrices
     ):
         raise MissingData(
-            f"The store {options.store} lacks scores of {name} for {sheet.study.name} on {sheet.dataset.name}.\n"
+            f"The store {options.store} lacks scores of {name} for {inquiry.study.name} on {inquiry.dataset.name}.\n"
             "Name the store that the audit used with --store. Or repeat the audit, which fills it."
         )
-    return measure(sheet, matrices, options.measure, model=name)
+    return measure(inquiry, matrices, options.measure, model=name)
 
 
 def compared(before: pl.DataFrame, now: pl.DataFrame) -> Verified:

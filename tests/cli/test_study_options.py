@@ -12,7 +12,7 @@ from beholder.cli import app
 from beholder.cli.options import study_options
 from beholder.core.errors import UnknownName, UsageError
 from beholder.studies import STUDIES
-from beholder.studies.sheets import chosen_studies, with_own_options
+from beholder.studies.inquiry import chosen_studies, with_own_options
 
 
 @pytest.mark.parametrize(

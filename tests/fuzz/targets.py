@@ -48,10 +48,9 @@ from beholder.report import drawing
 from beholder.report.comparison import SCHEMA as COMPARISON
 from beholder.report.comparison import read_comparison, render_comparison
 from beholder.report.exports import FORMATS
+from beholder.report.facts import prompts_asked
 from beholder.report.page import render
-from beholder.report.prompts_asked import prompts_asked
-from beholder.report.report import build_report
-from beholder.report.sensitivity import sensitivity_table
+from beholder.report.report import build_report, sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
 from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
@@ -210,7 +209,7 @@ def run_files() -> dict[str, bytes]:
     made.record.bad_images = [{"image": "x.jpg", "reason": "cut off"}]
     made.record.declared = {"mine": {"title": "Mine", "metrics": [{"name": "mine.share", "meaning": "x"}]}}
     made.add_prompts("custom", [Task("custom", people(), _prompt_set(), kind="association", part="x")])
-    made.add_perturbed(custom_results(), "crop")
+    made.add(custom_results(), "crop")
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"fuzz-run-{os.getpid()}"
     made.save(folder)
     made.save_findings(folder)

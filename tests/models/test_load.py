@@ -84,7 +84,7 @@ def test_batch_size_is_the_users_if_given(tiny_model: Folders) -> None:
     [
         ("checkpoint.checkpoint", "torch", "torch"),
         ("contrastive.onnx", "onnxruntime", "onnx"),
-        ("checkpoint.hub", "huggingface_hub", "torch"),
+        ("checkpoint.files", "huggingface_hub", "torch"),
     ],
 )
 def test_a_missing_library_says_what_to_install(

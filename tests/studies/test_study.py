@@ -80,12 +80,12 @@ def test_tasks_follow_what_the_model_can_do():
         )
     )
     nothing: Any = None
-    assert whole.tasks_for(nothing, answers=True) == ["asked"]
-    assert whole.tasks_for(nothing, answers=False) == ["stated"]
-    assert whole.tasks_for(nothing, answers=False, looks=True) == ["looked for"]
-    assert whole.tasks_for(nothing, answers=True, compat=True) == ["as released"]
-    for options in ({"answers": False}, {"answers": False, "looks": True}, {"answers": True, "compat": True}):
-        assert plain.tasks_for(nothing, **options) == ["asked"]
+    assert whole.tasks_of(answers=True)(nothing) == ["asked"]
+    assert whole.tasks_of(answers=False)(nothing) == ["stated"]
+    assert whole.tasks_of(answers=False, detects=True)(nothing) == ["looked for"]
+    assert whole.tasks_of(answers=True, compat=True)(nothing) == ["as released"]
+    for options in ({"answers": False}, {"answers": False, "detects": True}, {"answers": True, "compat": True}):
+        assert plain.tasks_of(**options)(nothing) == ["asked"]
 
 
 def test_equal_options_give_equal_draws():

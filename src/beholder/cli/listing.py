@@ -17,7 +17,7 @@ from beholder.models.load import reference_models
 from beholder.models.spec import Machine, this_machine
 from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
-from beholder.studies.sheets import default_dataset, with_own_options
+from beholder.studies.inquiry import default_dataset, with_own_options
 
 
 def form_rows() -> list[dict[str, object]]:

@@ -14,8 +14,8 @@ from beholder.cli.console import out, say_json, show
 from beholder.core.errors import UsageError
 from beholder.cost.estimate import Cost, CostOptions, costs
 from beholder.models.catalog import short
+from beholder.studies.inquiry import chosen_studies
 from beholder.studies.rows import PlanOptions
-from beholder.studies.sheets import chosen_studies
 
 UNKNOWN = "unknown"
 

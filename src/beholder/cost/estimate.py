@@ -22,7 +22,7 @@ from beholder.models.served.address import PREFIX, Limits
 from beholder.models.spec import PRECISIONS, this_machine
 from beholder.scores.executor import usable_cores
 from beholder.scores.reading import PROCESSES_FROM
-from beholder.studies.sheets import datasets_here, default_dataset
+from beholder.studies.inquiry import datasets_here, default_dataset
 from beholder.studies.study import Study
 
 CORES = 16  # cores beside a GPU, unless the user says otherwise: as where we measured

@@ -24,8 +24,8 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.generative.prompt_tree import prompt_tree
 from beholder.models.scorer import batches
-from beholder.models.served.answers import CHANNELS as SERVED_CHANNELS
-from beholder.models.served.scorer import data_url
+from beholder.models.served.protocol import CHANNELS as SERVED_CHANNELS
+from beholder.models.served.protocol import data_url
 from beholder.studies.study import Study
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class Counter:
         """A study on a data set, as if that had so many images."""
         kind, pictures = self.subject.kind, pictures_of(dataset)
         factor = images / pictures.count if images and pictures.count else 1.0
-        tasks = study.tasks_for(dataset, answers=kind == "generative", looks=kind in ("detection", "segmentation"))
+        tasks = study.tasks_of(answers=kind == "generative", detects=kind in ("detection", "segmentation"))(dataset)
         ask = study.asks.instruction.ask if kind == "generative" else str
         asked = tuple(
             Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))

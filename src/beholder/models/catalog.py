@@ -248,8 +248,7 @@ def _family(name: str, kind: str, what: str, opens: str, form: str, config_names
 
 FAMILIES = Catalog(
     "family of models", {row["name"]: _family(**row) for row in _rows("families.csv")}, installed="beholder.models"
-)
-"""A plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`."""
+)  # a plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`
 KINDS = ("matching", "generative", "detection", "segmentation", "contrastive")  # that transformers folders hold
 UNREAD = {
     **dict.fromkeys(
@@ -264,8 +263,7 @@ UNREAD = {
         ("sam3", "sam3_lite_text"),
         "Beholder has no adapter for it: run it elsewhere and import its masks (docs/detectors.md).",
     ),
-}
-"""Model types that stand beside those that Beholder reads, and why it does not read them."""
+}  # model types that stand beside those that Beholder reads, and why it does not read them
 FOLDER_FORMS = {
     "OWNER/NAME[@REVISION]": f"a model from the hub ({', '.join(KINDS)})",
     "DIR": "the same from a local transformers folder",

@@ -5,13 +5,13 @@
     DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels; or
                      probability maps, `<image_id>.npz`, a plane per category: the likeliest pixel's probability
 
-Labels lie beside them (`labels.py`). A category that was searched for and not detected scores 0; one that was never
-searched for has no score.
+Labels lie beside them. A category that was searched for and not detected scores 0; one that was never searched for has
+no score. A map that cannot be read costs its picture only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -25,9 +25,11 @@ from beholder.datasets.json_stream import JsonRecords, Record
 from beholder.models.spec import LoadOptions
 
 Cells = npt.NDArray[np.float64]
-MINIMUM = 0.1
-"""Boxes that score less are dropped, as in the study."""
+MINIMUM = 0.1  # boxes that score less are dropped, as in the study
 OVERLAP = 1 + 1e-9
+LABELS = ("labels.json", "categories.json")
+NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")  # modes of pictures whose pixels are numbers
+CLASSES, PROBABILITIES = (".png",), (".npz", ".npy")
 
 
 class Predictions(NamedTuple):
@@ -64,10 +66,9 @@ def import_predictions(
     labels = find_labels(source)
     grid = make_grid(labels, images, named)
     cells = np.full((len(images), len(named)), np.nan)
-    if source.is_dir() and kind_of(source) == "probabilities":
-        notes, channel = read_probabilities(source, labels, grid, cells), "presence"
-    elif source.is_dir():
-        notes, channel = read_maps(source, labels, grid, cells), "area"
+    if source.is_dir():
+        endings = endings_of(source)
+        notes, channel = read_maps(source, endings, labels, grid, cells), "area" if endings == CLASSES else "presence"
     else:
         results = _Results(source, labels, grid, minimum, known)
         notes = results.read_into(cells)
@@ -82,9 +83,9 @@ def _source(path: Path) -> Path:
     """The results file, or the folder of class maps; a folder may also hold one results file."""
     if not path.exists():
         raise BadScores(f"There are no predictions at {path}.")
-    if path.is_file() or kind_of(path):
+    if path.is_file() or endings_of(path):
         return path
-    results = [file for file in path.glob("*.json") if file.name not in NAMES and ".labels" not in file.suffixes]
+    results = [file for file in path.glob("*.json") if file.name not in LABELS and ".labels" not in file.suffixes]
     if len(results) != 1:
         raise BadScores(
             f"{path} holds neither maps (<image_id>.png or .npz) nor one results file (.json), but "
@@ -203,7 +204,7 @@ def _require_box(box: object) -> None:
         raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")
 
 
-NAMES = ("labels.json", "categories.json")
+# Labels
 
 
 class Labels(NamedTuple):
@@ -213,23 +214,21 @@ class Labels(NamedTuple):
     names: dict[int, str]
     images: frozenset[str] | None
     ignored: frozenset[int]
-    colours: dict[int, int]
-    """Red, green and blue as one number, with the category it stands for."""
+    colours: dict[int, int]  # red, green and blue as one number, with the category it stands for
 
 
 class Grid(NamedTuple):
     """Where a prediction goes: rows by picture, columns by concept."""
 
     rows: dict[str, int]
-    columns: dict[int, list[int]]
-    """The columns of each category; none for one that no concept asks for."""
+    columns: dict[int, list[int]]  # of each category; none for one that no concept asks for
 
 
 def find_labels(predictions: Path) -> Labels:
     """The labels of a results file (`NAME.labels.json` or `labels.json` beside it) or of a folder of class maps."""
     folder = predictions if predictions.is_dir() else predictions.parent
     own = [predictions.with_suffix(".labels.json")] if predictions.is_file() else []
-    candidates = [*own, *(folder / name for name in NAMES)]
+    candidates = [*own, *(folder / name for name in LABELS)]
     path = next((path for path in candidates if path.is_file()), None)
     if path is None:
         raise BadScores(
@@ -282,32 +281,25 @@ def same_image(image: object) -> str:
 
 
 def _labels(path: Path, value: Any) -> Labels:
-    entries = _entries(value["categories"] if isinstance(value, dict) and "categories" in value else value)
+    whole = value if isinstance(value, dict) else {}
+    listed = whole.get("categories", value)
+    entries: list[tuple[int, str, Any]]
+    if isinstance(listed, dict):
+        entries = [(int(key), str(name), None) for key, name in listed.items() if key not in ("images", "ignore")]
+    elif all(isinstance(item, str) for item in listed):
+        entries = [(number, name, None) for number, name in enumerate(listed)]
+    else:
+        entries = [(int(item["id"]), str(item["name"]), item.get("color")) for item in listed]
     names = {number: name for number, name, _ in entries}
     if len(names) < len(entries):
         raise BadScores(f"{path}: a category number occurs more than once.")
-    extra = value if isinstance(value, dict) else {}
-    images = frozenset(same_image(image["id"]) for image in extra["images"]) if "images" in extra else None
-    colours = {_colour(colour): number for number, _, colour in entries if colour}
-    ignored = extra.get("ignore", [])
+    images = frozenset(same_image(image["id"]) for image in whole["images"]) if "images" in whole else None
+    colours = {red << 16 | green << 8 | blue: number for number, _, rgb in entries if rgb for red, green, blue in [rgb]}
+    ignored = whole.get("ignore", [])
     return Labels(path, names, images, frozenset([ignored] if isinstance(ignored, int) else ignored), colours)
 
 
-def _entries(value: Any) -> list[tuple[int, str, Any]]:
-    """Number, name and colour of every category."""
-    if isinstance(value, dict):
-        return [(int(key), str(name), None) for key, name in value.items() if key not in ("images", "ignore")]
-    if all(isinstance(item, str) for item in value):
-        return [(number, name, None) for number, name in enumerate(value)]
-    return [(int(item["id"]), str(item["name"]), item.get("color")) for item in value]
-
-
-def _colour(rgb: Sequence[int]) -> int:
-    red, green, blue = rgb
-    return red << 16 | green << 8 | blue
-
-
-# Maps of a segmenter, one file per picture
+# Masks
 
 
 def mask_share(segmentation: object) -> float:
@@ -318,11 +310,12 @@ def mask_share(segmentation: object) -> float:
     """
     if not isinstance(segmentation, dict) or not {"size", "counts"} <= set(segmentation):
         raise ValueError("has a 'segmentation' that is not run lengths: {'size': [height, width], 'counts': …}")
-    height, width = _size(segmentation["size"])
-    counts = run_lengths(segmentation["counts"])
-    if sum(counts) != height * width:
-        raise ValueError(f"has a mask of {sum(counts)} pixels for a picture of {height} × {width}")
-    return sum(counts[1::2]) / (height * width)
+    size, counts = segmentation["size"], run_lengths(segmentation["counts"])
+    if not isinstance(size, list) or len(size) != 2 or not all(type(side) is int and side > 0 for side in size):
+        raise ValueError(f"has a mask of size {size!r}, not [height, width]")
+    if sum(counts) != size[0] * size[1]:
+        raise ValueError(f"has a mask of {sum(counts)} pixels for a picture of {size[0]} × {size[1]}")
+    return sum(counts[1::2]) / sum(counts)
 
 
 def run_lengths(counts: object) -> list[int]:
@@ -353,61 +346,38 @@ def _decompressed(text: str) -> list[int]:
     return counts
 
 
-def _size(size: object) -> tuple[int, int]:
-    if not isinstance(size, list) or len(size) != 2 or not all(type(side) is int and side > 0 for side in size):
-        raise ValueError(f"has a mask of size {size!r}, not [height, width]")
-    return size[0], size[1]
-
-
 # Maps of a segmenter, one file per picture
 
-NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")
-CLASSES, PROBABILITIES = (".png",), (".npz", ".npy")
-Row = npt.NDArray[np.float64]
-Reader = Callable[[Path, Labels, Grid, Row], bool]
 
-
-def kind_of(folder: Path) -> str | None:
-    """`classes` or `probabilities`, whichever maps the folder holds; None if it holds none."""
-    endings = {path.suffix for path in folder.rglob("*") if path.suffix in (*CLASSES, *PROBABILITIES)}
-    if endings & set(CLASSES) and endings & set(PROBABILITIES):
+def endings_of(folder: Path) -> tuple[str, ...]:
+    """`CLASSES` or `PROBABILITIES`, whichever maps the folder holds; empty if it holds none."""
+    endings = {path.suffix for path in folder.rglob("*")}
+    held = [kind for kind in (CLASSES, PROBABILITIES) if endings & set(kind)]
+    if len(held) > 1:
         raise BadScores(f"{folder} holds class maps and probability maps. Keep one kind in it.")
-    return "classes" if endings & set(CLASSES) else "probabilities" if endings else None
+    return held[0] if held else ()
 
 
-def read_maps(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
-    """Fill the rows of the pictures that have a class map; give what should be known of them."""
-    return _read_all(folder, CLASSES, _read, labels, grid, cells)
-
-
-def read_probabilities(folder: Path, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]) -> list[str]:
-    """The same for probability maps."""
-    return _read_all(folder, PROBABILITIES, _read_likeliest, labels, grid, cells)
-
-
-def _read_all(
-    folder: Path, endings: tuple[str, ...], read: Reader, labels: Labels, grid: Grid, cells: npt.NDArray[np.float64]
-) -> list[str]:
+def read_maps(folder: Path, endings: tuple[str, ...], labels: Labels, grid: Grid, cells: Cells) -> list[str]:
+    """Fill the rows of the pictures that have a map; give what should be known of them."""
     files = sorted(path for path in folder.rglob("*") if path.suffix in endings)
     maps = {same_image(path.relative_to(folder).with_suffix("").as_posix()): path for path in files}
     maps_of_rows = [(grid.rows[image], path) for image, path in maps.items() if image in grid.rows]
     if not maps_of_rows:
         wanted, there = list(grid.rows)[:3], [path.name for path in list(maps.values())[:3]]
         raise BadScores(f"{folder} has no map of the requested images (such as {wanted}); it has {there}.")
+    read = _read if endings == CLASSES else _read_likeliest
     damaged = [path for row, path in maps_of_rows if not read(path, labels, grid, cells[row])]
-    return _notes(len(cells), len(maps_of_rows), len(maps), damaged)
+    without, others = len(cells) - len(maps_of_rows), len(maps) - len(maps_of_rows)
+    notes = {
+        f"{without} of {len(cells)} images have no map": without,
+        f"{others} maps are of other images": others,
+        f"{len(damaged)} maps cannot be read, such as {damaged[0] if damaged else ''}": len(damaged),
+    }
+    return [note for note, count in notes.items() if count]
 
 
-def _notes(wanted: int, matched: int, present: int, damaged: list[Path]) -> list[str]:
-    lines = [
-        (wanted - matched, f"{wanted - matched} of {wanted} images have no map"),
-        (present - matched, f"{present - matched} maps are of other images"),
-        (len(damaged), f"{len(damaged)} maps cannot be read, such as {damaged[0] if damaged else ''}"),
-    ]
-    return [line for count, line in lines if count]
-
-
-def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) -> bool:
+def _read(path: Path, labels: Labels, grid: Grid, row: Cells) -> bool:
     """Fill one row; False for a file that is no picture."""
     try:
         with Image.open(path) as image:
@@ -427,7 +397,7 @@ def _read(path: Path, labels: Labels, grid: Grid, row: npt.NDArray[np.float64]) 
     return True
 
 
-def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Row) -> bool:
+def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Cells) -> bool:
     """Fill one row with the largest probability of each category; False for a file that is no array."""
     try:
         planes = read_array(path, BadScores).astype(np.float64)

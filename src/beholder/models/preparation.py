@@ -21,8 +21,9 @@ from beholder.datasets.images import open_image
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
+# Width and height of the pictures that a split is tried on: wide, high, square, odd, large, tiny.
 PROBES = ((48, 32), (31, 57), (224, 224), (300, 299), (333, 640), (9, 7))
-"""Width and height of the pictures that a split is tried on: wide, high, square, odd, large, tiny."""
+FRAMES = (0xC0, 0xC1, 0xC2)  # markers of the JPEG frames that nvJPEG reads: baseline, extended, progressive
 
 
 class Preparation(Protocol):
@@ -51,11 +52,9 @@ class Decoder(Protocol):
 class Cut:
     """What Pillow does: resize, then crop the middle; what lies outside the picture is black."""
 
-    size: int | tuple[int, int]
-    """The length of the shortest edge, or height and width."""
+    size: int | tuple[int, int]  # the length of the shortest edge, or height and width
     resample: Image.Resampling
-    crop: tuple[int, int] | None = None
-    """Height and width."""
+    crop: tuple[int, int] | None = None  # height and width
     corner: Literal["down", "nearest"] = "down"
     """How half a pixel at the crop's corner is rounded: transformers rounds down, torchvision to even."""
 
@@ -126,7 +125,10 @@ def processor_split(settings: Mapping[str, Any]) -> Split | None:
     done = {step: settings.get(f"do_{step}") for step in ("resize", "center_crop", "rescale", "normalize", "pad")}
     if not (done["resize"] and done["rescale"] and done["normalize"]) or done["pad"] or not settings["rescale_factor"]:
         return None
-    size, crop = (_named(settings.get(name)) for name in ("size", "crop_size"))
+    size, crop = (
+        {name: int(edge) for name, edge in dict(settings.get(key) or {}).items() if edge}
+        for key in ("size", "crop_size")
+    )
     edges: int | tuple[int, int]
     if set(size) == {"shortest_edge"}:
         edges = size["shortest_edge"]
@@ -140,11 +142,6 @@ def processor_split(settings: Mapping[str, Any]) -> Split | None:
     cut = Cut(edges, Image.Resampling(settings["resample"]), window)
     divisor = round(1 / settings["rescale_factor"], 6)
     return Split(cut, Arithmetic(divisor, tuple(settings["image_mean"]), tuple(settings["image_std"])))
-
-
-def _named(size: Any) -> dict[str, int]:
-    """The edges that a size names."""
-    return {name: int(edge) for name, edge in dict(size or {}).items() if edge}
 
 
 def proven(split: Split | None, own: Callable[[Image.Image], Array]) -> Split | None:
@@ -174,8 +171,7 @@ def probes() -> list[Image.Image]:
     return [Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in PROBES]
 
 
-FRAMES = (0xC0, 0xC1, 0xC2)
-"""Markers of the frames that nvJPEG reads: baseline, extended, progressive."""
+# What a decoder on the GPU takes: JPEG files as they are, and other pictures cut by Pillow
 
 
 class Jpeg(NamedTuple):

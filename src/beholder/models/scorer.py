@@ -39,8 +39,7 @@ class Scorer(Protocol):
 
     spec: ModelSpec
     channels: tuple[str, ...]
-    batch_size: int
-    """How many images at once; the filler halves it when memory runs out."""
+    batch_size: int  # how many images at once; the filler halves it when memory runs out
 
     def prepare(self, image: Image.Image) -> Prepared:
         """One RGB picture made ready for the model; called from several threads at once."""

@@ -38,8 +38,7 @@ class ModelSpec:
 
     name: str
     adapter: str
-    weights: str
-    """Hub id, or `folder` for files at hand: then `revision` is the digest of their contents."""
+    weights: str  # hub id, or `folder` for files at hand: then `revision` is the digest of their contents
     revision: str
     precision: str = "float32"
     settings: Settings = field(default_factory=dict)

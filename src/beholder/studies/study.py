@@ -300,16 +300,14 @@ class Study:
         people = people_of(dataset.table, person).codes
         return select(dataset.table, count, names, each=self.asks.limit_by, people=people)
 
-    def tasks_for(
-        self, dataset: Dataset, *, answers: bool, looks: bool = False, compat: bool = False
-    ) -> Sequence[Task]:
-        """The tasks for a model that answers in words, for one that looks for things, or for one that does neither."""
+    def tasks_of(self, *, answers: bool = False, detects: bool = False, compat: bool = False) -> Tasks:
+        """What makes the tasks for a model that answers in words, for a detector, or for one that is neither."""
         asks = self.asks
-        if compat and asks.compat_tasks is not None and (answers or asks.statements is None):
-            return asks.compat_tasks(dataset)
-        if looks and asks.detector_tasks is not None:
-            return asks.detector_tasks(dataset)
-        return asks.tasks(dataset) if answers or asks.statements is None else asks.statements(dataset)
+        if compat and asks.compat_tasks and (answers or not asks.statements):
+            return asks.compat_tasks
+        if detects and asks.detector_tasks:
+            return asks.detector_tasks
+        return asks.tasks if answers or not asks.statements else asks.statements
 
     def part(self, name: str) -> Any:
         """What `chapter`, `plan`, `trials` or `printed` names, loaded; None where it names nothing."""

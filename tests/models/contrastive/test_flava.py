@@ -34,7 +34,7 @@ def test_a_text_tower_that_forgets_its_mask_is_caught(tmp_path: Path, monkeypatc
     """AIMv2 by sdpa: a text alone is read without its causal mask, one beside longer texts with it."""
     towers.write("aimv2", "Aimv2Model", tmp_path)
     assert load_model(str(tmp_path)).spec.settings["attention"] == "eager"
-    monkeypatch.setattr(two_towers, "MASKED_BY_EAGER", set())
+    monkeypatch.delitem(two_towers.TYPES, "aimv2")
     with pytest.raises(ModelError, match="scored wrongly by Beholder"):
         load_model(str(tmp_path))
 

@@ -23,7 +23,7 @@ from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.load import load_model
 from beholder.models.served import scorer as batch
 from beholder.models.served.address import Limits
-from beholder.models.served.answers import prompt_word
+from beholder.models.served.protocol import prompt_word
 
 Answer = Callable[[str, str, Any], tuple[int, Any]]
 

@@ -26,8 +26,8 @@ from beholder.core.errors import BeholderError, ModelError, UnknownName, Unusabl
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
 from beholder.models.served.address import Key, Limits, key_for, read_address
-from beholder.models.served.answers import FLOOR, leaves_open, outcome, read_draws, read_tokens, spells
 from beholder.models.served.client import Pace, requested_wait
+from beholder.models.served.protocol import FLOOR, leaves_open, outcome, read_draws, read_tokens, spells
 from beholder.prompts.prompt_set import Instruction
 
 pytest.importorskip("transformers")

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder._audit import measure as audit_measure
+from beholder._steps import measure as audit_measure
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.study import Choices, disparity_study
-from beholder.studies.sheets import Sheet
+from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions
 
 VECTORS = "tie 1 0\nhandbag 0 1\ndog 1 0\nchair 0.2 1\nman 1 0.1\nwoman 0.1 1\n"
@@ -24,8 +24,8 @@ def measure() -> Measure:
     """`measure(matrix, choices)`: the results of disparity, from few draws."""
 
     def measured(matrix: ScoreMatrix, choices: Choices | None = None, *, model: str = "m", **options: Any) -> Any:
-        sheet = Sheet(disparity_study(choices), matrix.dataset)
-        return audit_measure(sheet, [matrix], MeasureOptions(**{"draws": 200, **options}), model=model)
+        inquiry = Inquiry(disparity_study(choices), matrix.dataset)
+        return audit_measure(inquiry, [matrix], MeasureOptions(**{"draws": 200, **options}), model=model)
 
     return measured
 

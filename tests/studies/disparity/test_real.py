@@ -73,7 +73,7 @@ def test_a_number_agrees_with_scikit_learn_on_the_photographs(
     """Chairs in images of women: kept scores are the model's own, and their average precision is scikit-learn's."""
     dataset = open_dataset("coco", data, {"instances": BOXES}).present()
     model = load_model(f"onnx:{closed_vocabulary}")
-    (matrix,) = fill(DISPARITY.tasks_for(dataset, answers=False), model, Store(runs / "store"), FillOptions()).matrices
+    (matrix,) = fill(DISPARITY.tasks_of(answers=False)(dataset), model, Store(runs / "store"), FillOptions()).matrices
     column = matrix.prompts["concept"].to_list().index("chair")
     scores = matrix.values[:, column, 0]
     for index in range(0, dataset.table.height, 20):

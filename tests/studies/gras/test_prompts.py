@@ -75,7 +75,7 @@ def side(part: str) -> tuple[int, int] | None:
     table = pl.DataFrame(
         {"image_id": ["a"], "uri": ["glasshouse:woman/age25/tone1/smile0/light0/pose0"], "part": [part]}
     )
-    (task,) = GRAS.tasks_for(Dataset("gras", "1", "own", table), answers=True, compat=True)
+    (task,) = GRAS.tasks_of(answers=True, compat=True)(Dataset("gras", "1", "own", table))
     (uri,) = task.dataset.table["uri"]
     source = source_of(uri)
     return changed(Image.new("RGB", (300, 200)), source.change).size if isinstance(source, Changed) else None
@@ -83,7 +83,7 @@ def side(part: str) -> tuple[int, int] | None:
 
 def test_a_model_that_matches_texts_gets_statements_with_compat_too():
     dataset = Dataset("gras", "1", "own", pl.DataFrame({"image_id": ["a"], "uri": ["a.jpg"], "part": ["aiface"]}))
-    assert len(GRAS.tasks_for(dataset, answers=False, compat=True)) == 2
+    assert len(GRAS.tasks_of(answers=False, compat=True)(dataset)) == 2
 
 
 @pytest.mark.parametrize(

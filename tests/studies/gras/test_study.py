@@ -21,22 +21,22 @@ def dataset(world) -> Dataset:
 
 
 def test_a_model_that_answers_is_asked_and_another_gets_statements_and_denials(dataset: Dataset):
-    assert [task.name for task in GRAS.tasks_for(dataset, answers=True)] == [QUESTIONS]
-    assert [task.name for task in GRAS.tasks_for(dataset, answers=False)] == [STATEMENTS, DENIALS]
+    assert [task.name for task in GRAS.tasks_of(answers=True)(dataset)] == [QUESTIONS]
+    assert [task.name for task in GRAS.tasks_of(answers=False)(dataset)] == [STATEMENTS, DENIALS]
 
 
 def test_own_wordings_are_refused_where_a_model_cannot_be_asked(dataset: Dataset):
     own = gras_study(TRAITS, {"T1": "Is {}?"})
-    assert len(own.tasks_for(dataset, answers=True)) == 1
+    assert len(own.tasks_of(answers=True)(dataset)) == 1
     with pytest.raises(UsageError, match="Leave out --templates"):
-        own.tasks_for(dataset, answers=False)
+        own.tasks_of(answers=False)(dataset)
 
 
 def test_the_users_files_replace_traits_and_wordings(dataset: Dataset, tmp_path: Path):
     (tmp_path / "traits.csv").write_text("trait,valence\npunctual,positive\n")
     (tmp_path / "templates.csv").write_text("template,text\nQ1,Is this person {}?\n")
     own = configured(GRAS, {"traits": tmp_path / "traits.csv", "templates": tmp_path / "templates.csv"})
-    (task,) = own.tasks_for(dataset, answers=True)
+    (task,) = own.tasks_of(answers=True)(dataset)
     assert task.prompts.texts == ["Is this person punctual?"]
 
 

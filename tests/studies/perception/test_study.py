@@ -134,7 +134,7 @@ def test_only_the_studys_part_of_fairface_is_asked():
 
 def test_compat_asks_of_the_training_part_alone():
     images = photographs(20).with_columns(split=pl.Series(["train", "val"] * 10))
-    (task,) = PERCEPTION.tasks_for(Dataset("own", "", "", images), answers=False, compat=True)
+    (task,) = PERCEPTION.tasks_of(answers=False, compat=True)(Dataset("own", "", "", images))
     assert set(task.dataset.table["split"]) == {"train"}
-    (task,) = PERCEPTION.tasks_for(Dataset("own", "", "", images.with_columns(split=pl.lit("val"))), answers=False)
+    (task,) = PERCEPTION.tasks_of()(Dataset("own", "", "", images.with_columns(split=pl.lit("val"))))
     assert task.dataset.table.height == 20

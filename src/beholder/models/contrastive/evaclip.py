@@ -1,7 +1,7 @@
 """EVA-CLIP as published for transformers (`EvaCLIPModel`): BAAI/EVA-CLIP-8B and its kin, without their own code.
 
 The weights keep their published names. Which projections have a bias, where a layer normalises, and by what, is read
-from config.json. The repositories bring no image processor: pictures are prepared as their cards do, with CLIP's.
+from config.json. The repositories bring no image processor: pictures are prepared with CLIP's, as they say.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
+    Opened,
     as_model_error,
     memory_errors,
     read_weights,
@@ -23,38 +24,33 @@ from beholder.models.checkpoint.checkpoint import (
     transformers,
 )
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
-from beholder.models.contrastive.two_towers import TransformersContrastive, settings_of
+from beholder.models.contrastive.two_towers import TransformersContrastive
 from beholder.models.scorer import Prepared
-from beholder.models.spec import LoadOptions, ModelSpec, Module, Tensor
+from beholder.models.spec import LoadOptions, Module, Tensor
 
 nn = torch.nn
-NOT_BUILT = ("use_sub_ln", "use_swiglu_mlp", "use_rope", "rope")
-"""Options of its siblings (EVA-02) that this file does not compute."""
-
-
-def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> EvaClipScorer:
-    """Load an EVA-CLIP folder; `origin` says where it came from if that is not the folder itself."""
-    device, precision = resolve_device(options.device), options.resolved_precision
-    config = read_config(folder)
-    files = find_files(folder, allow_pickle=options.allow_pickle, image_processor=False)
-    with as_model_error(folder), memory_errors():
-        model = EvaClip(config, folder)
-        model.load(files)
-        model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    side = config["vision_config"]["image_size"]
-    square = {"height": side, "width": side}
-    processor = transformers.CLIPImageProcessorPil(size={"shortest_edge": side}, crop_size=square)
-    checkpoint = Checkpoint(model, processor, tokenizer, [])
-    spec = ModelSpec(name, "evaclip", *(origin or files.origin), precision, settings_of(checkpoint))
-    scorer = EvaClipScorer(checkpoint, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+NOT_BUILT = ("use_sub_ln", "use_swiglu_mlp", "use_rope", "rope")  # options of EVA-02, not computed here
 
 
 class EvaClipScorer(TransformersContrastive):
     """Cosine similarity; a pair by itself is what batches are checked against, for there is no other forward pass."""
+
+    adapter = "evaclip"
+
+    @classmethod
+    def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:
+        device, precision = resolve_device(options.device), options.resolved_precision
+        config = read_config(folder)
+        files = find_files(folder, allow_pickle=options.allow_pickle, image_processor=False)
+        with as_model_error(folder), memory_errors():
+            model = EvaClip(config, folder)
+            model.load(files)
+            model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        side = config["vision_config"]["image_size"]
+        square = {"height": side, "width": side}
+        processor = transformers.CLIPImageProcessorPil(size={"shortest_edge": side}, crop_size=square)
+        return Opened(Checkpoint(model, processor, tokenizer, []), device, precision, origin or files.origin)
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> float:
         image = self._model.get_image_features(**self._image_inputs(prepared)).float()

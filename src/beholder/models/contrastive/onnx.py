@@ -1,7 +1,17 @@
 """ONNX pairs: an image tower and a text tower (or a closed vocabulary) as files, run without torch.
 
 `onnx:DIR` reads `image.onnx`, `text.onnx`, `tokenizer.json`, `config.json`, or `text_table.npy` and
-`text_table.json` instead of the text tower. The layout and its checks are in `onnx_config`.
+`text_table.json` instead of the text tower. In config.json:
+
+    {"image": {"file": "image.onnx", "input": "pixel_values", "output": "image_embeds", "size": 224,
+               "resize": "shortest edge, bicubic", "crop": "center", "mean": [3], "std": [3], "max_batch": 1},
+     "text":  {"file": "text.onnx", "inputs": ["input_ids", "attention_mask"], "output": "text_embeds",
+               "tokenizer": "tokenizer.json", "max_length": 64},
+     "text_table": {"file": "text_table.npy", "names": "text_table.json", "template": "a photo of a {}"},
+     "embedding_dim": 512, "logit_scale": 100.0, "logit_bias": 0.0}
+
+`text` or the files of `text_table` must be there; file names, `max_batch`, `embedding_dim` and `logit_bias`
+may be left out. A wrong key is named, with its file.
 """
 
 from __future__ import annotations
@@ -9,9 +19,11 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +47,206 @@ TOKEN_FIELDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_t
 BATCH_SIZE = 16
 TEXT_BATCH = 64
 Arrays = dict[str, npt.NDArray[np.integer] | Floats]
+RESIZES = ("shortest edge", "stretch")
+FILTERS = ("bicubic", "bilinear", "lanczos", "nearest")
+CROPS = ("center", "none")
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """The image tower and the preprocessing that it was trained with."""
+
+    file: str
+    input: str
+    output: str
+    size: int
+    resize: str
+    resample: str
+    crop: str
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    max_batch: int | None
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """The text tower and its tokenizer."""
+
+    file: str
+    inputs: tuple[str, ...]
+    output: str
+    tokenizer: str
+    max_length: int
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """A closed vocabulary instead of a text tower."""
+
+    file: str
+    names: str
+    template: str | None
+
+
+@dataclass(frozen=True)
+class OnnxConfig:
+    """A whole model folder."""
+
+    image: ImageConfig
+    text: TextConfig | TableConfig
+    logit_scale: float
+    logit_bias: float
+    embedding_dim: int | None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_list(value: object, fits: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(fits, value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+# What a key must be, in words; whether a value is that; and what becomes of it.
+Form = tuple[str, Callable[[Any], bool], Callable[[Any], object]]
+TEXT: Form = ("a text", lambda value: _is_text(value) and value != "", str)
+TEXTS: Form = ("a list of texts", lambda value: _is_list(value, _is_text), tuple)
+NUMBER: Form = ("a number", _is_number, float)
+WHOLE: Form = ("a whole number above 0", lambda value: type(value) is int and value > 0, int)
+COLOURS: Form = (
+    "three numbers, one per colour",
+    lambda value: _is_list(value, _is_number) and len(value) == 3,
+    lambda value: tuple(map(float, value)),
+)
+OBJECT: Form = ("an object", lambda value: isinstance(value, Mapping), dict)
+# By section: each key with its form, and what it is where it may be left out.
+MODEL = {"image": (OBJECT,), "logit_scale": (NUMBER,), "logit_bias": (NUMBER, 0.0), "embedding_dim": (WHOLE, None)}
+IMAGE = {
+    **{"file": (TEXT, "image.onnx"), "input": (TEXT,), "output": (TEXT,), "size": (WHOLE,), "resize": (TEXT,)},
+    **{"crop": (TEXT, "center"), "mean": (COLOURS,), "std": (COLOURS,), "max_batch": (WHOLE, None)},
+}
+TOWER = {
+    **{"file": (TEXT, "text.onnx"), "inputs": (TEXTS,), "output": (TEXT,)},
+    **{"tokenizer": (TEXT, "tokenizer.json"), "max_length": (WHOLE,)},
+}
+TABLE = {"file": (TEXT, "text_table.npy"), "names": (TEXT, "text_table.json"), "template": (TEXT, None)}
+
+
+def read_onnx_config(folder: Path) -> OnnxConfig:
+    """The folder's configuration; raises a `ModelError` that names key and file."""
+    path, values = folder / "config.json", read_config(folder)
+    model = _section(values, MODEL, path)
+    image = _section(model["image"], IMAGE, path, "image.")
+    resize, _, resample = (part.strip() for part in image["resize"].partition(","))
+    if resize not in RESIZES or resample not in FILTERS:
+        wanted = f"'HOW, FILTER' with HOW of {RESIZES} and FILTER of {FILTERS}"
+        raise _wrong(path, "image.resize", wanted, image["resize"])
+    if image["crop"] not in CROPS:
+        raise _wrong(path, "image.crop", f"one of {', '.join(CROPS)}", image["crop"])
+    image |= {"resize": resize, "resample": resample}
+    return OnnxConfig(**{**model, "image": ImageConfig(**image), "text": _text_config(values, folder)})
+
+
+def _text_config(values: Mapping[str, object], folder: Path) -> TextConfig | TableConfig:
+    path = folder / "config.json"
+    for key in ("text", "text_table"):
+        if key in values:
+            section = _section(values, {key: (OBJECT,)}, path)[key]
+            form = TOWER if key == "text" else TABLE
+            found = _section(section, form, path, f"{key}.")
+            return TextConfig(**found) if key == "text" else TableConfig(**found)
+    table = TableConfig(**_section({}, TABLE, path))
+    if (folder / table.file).is_file():
+        return table
+    raise ModelError(
+        f"{path} has no 'text', and {folder} has no {table.file}.\n"
+        "A model needs a text tower (text.onnx with 'text' in config.json) or a table of texts "
+        "(text_table.npy with text_table.json)."
+    )
+
+
+def _section(
+    values: Mapping[str, object], keys: Mapping[str, tuple[Any, ...]], path: Path, prefix: str = ""
+) -> dict[str, Any]:
+    """The values of these keys; a missing or wrong one is named with its file."""
+    found: dict[str, Any] = {}
+    for key, (form, *otherwise) in keys.items():
+        value, (wanted, fits, made) = values.get(key), form
+        if value is None and otherwise:
+            found[key] = otherwise[0]
+        elif fits(value):
+            found[key] = made(value)
+        else:
+            raise _wrong(path, f"{prefix}{key}", wanted, value)
+    return found
+
+
+def _wrong(path: Path, key: str, wanted: str, value: object) -> ModelError:
+    problem = "it is missing" if value is None else f"it is {value!r}"
+    return ModelError(f"{path}: '{key}' must be {wanted}; {problem}.")
+
+
+# A closed vocabulary
+
+TEMPLATE = "a photo of a {}"
+WHY = "which config.json names as its table of texts"
+
+
+class TextTable:
+    """Unit vectors looked up by their exact text."""
+
+    def __init__(self, texts: Sequence[str], vectors: Floats, *, where: str) -> None:
+        self._rows = {text: row for row, text in enumerate(texts)}
+        self._vectors = unit_rows(vectors, kind="text")
+        self._where = where
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts that can be scored."""
+        return list(self._rows)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return int(self._vectors.shape[1])
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One row per text; raises `UnknownName` with the nearest text there is."""
+        for text in texts:
+            if text not in self._rows:
+                raise UnknownName("text", text, self._rows, where=f"The closed vocabulary of {self._where}")
+        return self._vectors[[self._rows[text] for text in texts]]
+
+
+def read_text_table(folder: Path, config: TableConfig) -> TextTable:
+    """The table of a model folder: whole texts, made from class names where the file holds those."""
+    path = require_file(folder, config.names, why=WHY)
+    held = read_json(path, ModelError)
+    listed, template = held, config.template
+    if isinstance(held, dict) and "classes" in held:
+        listed, template = held["classes"], template or str(held.get("template", TEMPLATE))
+    elif isinstance(held, dict):
+        listed = held.get("texts")
+    if not _is_list(listed, _is_text):
+        raise ModelError(f"{path} must hold a list of texts, or an object with 'texts' or 'classes'.")
+    twice, count = Counter(listed).most_common(1)[0]
+    if count > 1:
+        raise ModelError(f"{path} holds '{twice}' more than once.")
+    vectors_path = require_file(folder, config.file, why=WHY)
+    vectors = read_array(vectors_path, ModelError)
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise ModelError(f"{vectors_path} must hold one row of floats per text, not {vectors.dtype} {vectors.shape}.")
+    if len(listed) != len(vectors):
+        raise ModelError(f"{path} has {len(listed)} texts and {vectors_path} {len(vectors)} rows.")
+    texts = [template.replace("{}", text) for text in listed] if template else listed
+    return TextTable(texts, np.asarray(vectors, dtype=np.float32), where=str(folder))
+
+
+# Towers
 
 
 class OnnxContrastive(ContrastiveScorer):
@@ -43,22 +255,8 @@ class OnnxContrastive(ContrastiveScorer):
     def __init__(self, spec: ModelSpec, image: ImageTower, text: TextTower | TextTable, *, batch_size: int) -> None:
         self.spec, self.batch_size = spec, batch_size
         self._image, self._text = image, text
-        self.preparation = image.cut if image.one_shape else None
-
-    @classmethod
-    def from_folder(
-        cls, folder: Path, *, name: str, device: str = "auto", batch_size: int | None = None
-    ) -> OnnxContrastive:
-        """Load a folder; `max_batch` of its config bounds the batch."""
-        config = read_onnx_config(folder)
-        revision = content_digest(model_files(folder, config))
-        providers = _providers(device)
-        image = ImageTower(folder, config.image, providers)
-        text = _text_side(folder, config, providers)
-        settings = json.loads(json.dumps(asdict(config)))  # as JSON values
-        spec = ModelSpec(name, "onnx", "folder", revision, settings=settings)
-        size = min(batch_size or BATCH_SIZE, config.image.max_batch or BATCH_SIZE)
-        return cls(spec, image, text, batch_size=size)
+        one_shape = image.cut.crop is not None or isinstance(image.cut.size, tuple)
+        self.preparation = image.cut if one_shape else None
 
     @property
     def notes(self) -> list[str]:
@@ -84,13 +282,17 @@ class OnnxContrastive(ContrastiveScorer):
 
 
 def open_onnx(directory: str, options: LoadOptions) -> OnnxContrastive:
-    """The model that `onnx:DIR` names."""
-    return OnnxContrastive.from_folder(
-        Path(os.path.expanduser(directory)),
-        name=f"onnx:{directory.rstrip('/')}",
-        device=options.device,
-        batch_size=options.batch_size,
-    )
+    """The model that `onnx:DIR` names; `max_batch` of its config bounds the batch."""
+    folder = Path(os.path.expanduser(directory))
+    config = read_onnx_config(folder)
+    revision = content_digest(model_files(folder, config))
+    providers = _providers(options.device)
+    image = ImageTower(folder, config.image, providers)
+    text = _text_side(folder, config, providers)
+    settings = json.loads(json.dumps(asdict(config)))  # as JSON values
+    spec = ModelSpec(f"onnx:{directory.rstrip('/')}", "onnx", "folder", revision, settings=settings)
+    size = min(options.batch_size or BATCH_SIZE, config.image.max_batch or BATCH_SIZE)
+    return OnnxContrastive(spec, image, text, batch_size=size)
 
 
 class ImageTower:
@@ -101,11 +303,6 @@ class ImageTower:
         self._session = _session(folder / config.file, providers)
         _require_names(folder / config.file, self._session, [config.input], config.output)
         self.cut, self._arithmetic = cut_of(config), Arithmetic(255.0, config.mean, config.std)
-
-    @property
-    def one_shape(self) -> bool:
-        """Whether all pictures reach the graph in one shape."""
-        return self.cut.crop is not None or isinstance(self.cut.size, tuple)
 
     def prepare(self, image: Image.Image) -> Floats:
         """The config's preprocessing, by PIL."""
@@ -134,13 +331,11 @@ class TextTower:
         """One call of the graph, padded to the longest of these texts."""
         encodings = self._tokenizer.encode_batch(list(texts))
         self.cut.record(texts, [_full_length(encoding) for encoding in encodings])
-        return _run(self._session, self._config.output, self._inputs(encodings))
-
-    def _inputs(self, encodings: Sequence[Encoding]) -> Arrays:
-        return {
+        inputs: Arrays = {
             name: np.array([getattr(encoding, TOKEN_FIELDS[name]) for encoding in encodings], dtype=self._types[name])
             for name in self._config.inputs
         }
+        return _run(self._session, self._config.output, inputs)
 
 
 def cut_of(config: ImageConfig) -> Cut:
@@ -242,247 +437,3 @@ def _full_length(encoding: Encoding) -> int:
     """Tokens before cutting."""
     cut = sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
     return int(sum(encoding.attention_mask) + cut)
-
-
-RESIZES = ("shortest edge", "stretch")
-FILTERS = ("bicubic", "bilinear", "lanczos", "nearest")
-CROPS = ("center", "none")
-
-
-@dataclass(frozen=True)
-class ImageConfig:
-    """The image tower and the preprocessing that it was trained with."""
-
-    file: str
-    input: str
-    output: str
-    size: int
-    resize: str
-    resample: str
-    crop: str
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    max_batch: int | None
-
-
-@dataclass(frozen=True)
-class TextConfig:
-    """The text tower and its tokenizer."""
-
-    file: str
-    inputs: tuple[str, ...]
-    output: str
-    tokenizer: str
-    max_length: int
-
-
-@dataclass(frozen=True)
-class TableConfig:
-    """A closed vocabulary instead of a text tower."""
-
-    file: str
-    names: str
-    template: str | None
-
-
-@dataclass(frozen=True)
-class OnnxConfig:
-    """A whole model folder."""
-
-    image: ImageConfig
-    text: TextConfig | TableConfig
-    logit_scale: float
-    logit_bias: float
-    embedding_dim: int | None
-
-
-def read_onnx_config(folder: Path) -> OnnxConfig:
-    """The folder's configuration; raises a `ModelError` that names key and file."""
-    keys = _Keys(read_config(folder), folder / "config.json")
-    return OnnxConfig(
-        image=_image(keys.section("image")),
-        text=_text(keys, folder),
-        logit_scale=keys.number("logit_scale"),
-        logit_bias=keys.number("logit_bias", default=0.0),
-        embedding_dim=keys.whole("embedding_dim", optional=True),
-    )
-
-
-class _Keys:
-    """A JSON object whose keys are read one by one; a missing or wrong one is named with its file."""
-
-    def __init__(self, values: Mapping[str, object], path: Path, prefix: str = "") -> None:
-        self._values, self._path, self._prefix = values, path, prefix
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._values
-
-    def section(self, key: str) -> _Keys:
-        value = self._values.get(key)
-        if not isinstance(value, Mapping):
-            raise self.wrong(key, "an object", value)
-        return _Keys(value, self._path, f"{self._prefix}{key}.")
-
-    def text(self, key: str, *, default: str | None = None) -> str:
-        value = self._values.get(key, default)
-        if not isinstance(value, str) or not value:
-            raise self.wrong(key, "a text", value)
-        return value
-
-    def number(self, key: str, *, default: float | None = None) -> float:
-        value = self._values.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.wrong(key, "a number", value)
-        return float(value)
-
-    def whole(self, key: str, *, optional: bool = False) -> int | None:
-        value = self._values.get(key)
-        if value is None and optional:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self.wrong(key, "a whole number above 0", value)
-        return value
-
-    def size(self, key: str) -> int:
-        return self.whole(key) or 0
-
-    def colours(self, key: str) -> tuple[float, ...]:
-        value = self._values.get(key)
-        if not isinstance(value, list) or len(value) != 3 or not all(isinstance(each, int | float) for each in value):
-            raise self.wrong(key, "three numbers, one per colour", value)
-        return tuple(float(number) for number in value)
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self._values.get(key)
-        if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-            raise self.wrong(key, "a list of texts", value)
-        return tuple(value)
-
-    def wrong(self, key: str, wanted: str, value: object) -> ModelError:
-        problem = "it is missing" if value is None else f"it is {value!r}"
-        return ModelError(f"{self._path}: '{self._prefix}{key}' must be {wanted}; {problem}.")
-
-
-def _image(keys: _Keys) -> ImageConfig:
-    resize, resample = _resize(keys)
-    crop = keys.text("crop", default="center")
-    if crop not in CROPS:
-        raise keys.wrong("crop", f"one of {', '.join(CROPS)}", crop)
-    return ImageConfig(
-        file=keys.text("file", default="image.onnx"),
-        input=keys.text("input"),
-        output=keys.text("output"),
-        size=keys.size("size"),
-        resize=resize,
-        resample=resample,
-        crop=crop,
-        mean=keys.colours("mean"),
-        std=keys.colours("std"),
-        max_batch=keys.whole("max_batch", optional=True),
-    )
-
-
-def _resize(keys: _Keys) -> tuple[str, str]:
-    value = keys.text("resize")
-    resize, _, resample = (part.strip() for part in value.partition(","))
-    if resize not in RESIZES or resample not in FILTERS:
-        raise keys.wrong("resize", f"'HOW, FILTER' with HOW of {RESIZES} and FILTER of {FILTERS}", value)
-    return resize, resample
-
-
-def _text(keys: _Keys, folder: Path) -> TextConfig | TableConfig:
-    if "text" in keys:
-        return _tower(keys.section("text"))
-    table = _table(keys.section("text_table") if "text_table" in keys else _Keys({}, folder / "config.json"))
-    if "text_table" in keys or (folder / table.file).is_file():
-        return table
-    raise ModelError(
-        f"{folder}/config.json has no 'text', and {folder} has no {table.file}.\n"
-        "A model needs a text tower (text.onnx with 'text' in config.json) or a table of texts "
-        "(text_table.npy with text_table.json)."
-    )
-
-
-def _tower(keys: _Keys) -> TextConfig:
-    return TextConfig(
-        file=keys.text("file", default="text.onnx"),
-        inputs=keys.texts("inputs"),
-        output=keys.text("output"),
-        tokenizer=keys.text("tokenizer", default="tokenizer.json"),
-        max_length=keys.size("max_length"),
-    )
-
-
-def _table(keys: _Keys) -> TableConfig:
-    return TableConfig(
-        file=keys.text("file", default="text_table.npy"),
-        names=keys.text("names", default="text_table.json"),
-        template=keys.text("template") if "template" in keys else None,
-    )
-
-
-# A closed vocabulary
-
-TEMPLATE = "a photo of a {}"
-WHY = "which config.json names as its table of texts"
-
-
-class TextTable:
-    """Unit vectors looked up by their exact text."""
-
-    def __init__(self, texts: Sequence[str], vectors: Floats, *, where: str) -> None:
-        self._rows = {text: row for row, text in enumerate(texts)}
-        self._vectors = unit_rows(vectors, kind="text")
-        self._where = where
-
-    @property
-    def texts(self) -> list[str]:
-        """All texts that can be scored."""
-        return list(self._rows)
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return int(self._vectors.shape[1])
-
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """One row per text; raises `UnknownName` with the nearest text there is."""
-        for text in texts:
-            if text not in self._rows:
-                raise UnknownName("text", text, self._rows, where=f"The closed vocabulary of {self._where}")
-        return self._vectors[[self._rows[text] for text in texts]]
-
-
-def read_text_table(folder: Path, config: TableConfig) -> TextTable:
-    """The table of a model folder."""
-    names_path = require_file(folder, config.names, why=WHY)
-    texts = _texts(read_json(names_path, ModelError), config.template, names_path)
-    vectors = _vectors(require_file(folder, config.file, why=WHY))
-    if len(texts) != len(vectors):
-        raise ModelError(f"{names_path} has {len(texts)} texts and {folder / config.file} {len(vectors)} rows.")
-    return TextTable(texts, vectors, where=str(folder))
-
-
-def _texts(value: object, template: str | None, path: Path) -> list[str]:
-    """Whole texts, made from class names where the file holds those."""
-    if isinstance(value, dict) and "classes" in value:
-        pattern = template or value.get("template", TEMPLATE)
-        return [pattern.replace("{}", name) for name in _strings(value["classes"], path)]
-    texts = _strings(value.get("texts") if isinstance(value, dict) else value, path)
-    return [template.replace("{}", text) for text in texts] if template else texts
-
-
-def _strings(value: object, path: Path) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        raise ModelError(f"{path} must hold a list of texts, or an object with 'texts' or 'classes'.")
-    if len(set(value)) < len(value):
-        twice = next(text for text in value if value.count(text) > 1)
-        raise ModelError(f"{path} holds '{twice}' more than once.")
-    return value
-
-
-def _vectors(path: Path) -> Floats:
-    vectors = read_array(path, ModelError)
-    if vectors.ndim != 2 or vectors.dtype.kind != "f":
-        raise ModelError(f"{path} must hold one row of floats per text, not {vectors.dtype} {vectors.shape}.")
-    return np.asarray(vectors, dtype=np.float32)

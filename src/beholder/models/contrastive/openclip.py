@@ -50,6 +50,7 @@ from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Tens
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")
 SAFE_FILE, PICKLED_FILE = "open_clip_model.safetensors", "open_clip_pytorch_model.bin"
+PREPROCESSING = {"mean", "std", "interpolation", "resize_mode", "fill_color"}
 # Its plain bf16 and fp16 keep some layers in float32, and CoCa fails with them.
 PRECISIONS = {"float32": "fp32", "bfloat16": "pure_bf16", "float16": "pure_fp16"}
 Transform = Callable[[Image.Image], Tensor]
@@ -104,12 +105,14 @@ class OpenClipContrastive(TorchContrastive):
         with as_model_error(weights.file, LIBRARY), captured_warnings("", logging.INFO) as messages:
             model = _strict_model(architecture, weights, device=device, precision=options.resolved_precision)
             tokenizer = open_clip.get_tokenizer(architecture)
-        _refuse_score_moving(rest, messages)
-        settings = settings_of(architecture, model, tokenizer)
+        for message in messages:  # most of them below the level of a warning
+            if SCORE_MOVING.search(message):
+                raise ModelError(f"openclip:{rest}: {LIBRARY} says what would change every score: {message}")
+        config = {"architecture": architecture, "config": as_json(open_clip.get_model_config(architecture))}
+        settings = {**config, **object_settings(model, tokenizer)}
         spec = ModelSpec(f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings)
         scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
-        with as_model_error(weights.file, LIBRARY):
-            scorer.verify()
+        scorer.proved(weights.file, LIBRARY)
         if options.decode == "gpu":
             scorer.decode_on_gpu()
         return scorer
@@ -119,7 +122,12 @@ class OpenClipContrastive(TorchContrastive):
         cls, model: Module, preprocess: Transform, tokenizer: Processor, options: LoadOptions, *, name: str | None
     ) -> OpenClipContrastive:
         """A copy of a loaded model with the preprocessing and the tokenizer that it is used with."""
-        _refuse_random(preprocess)
+        # `create_model_and_transforms` gives two transforms; the one for training crops at random.
+        if any(not torch.equal(preprocess(picture), preprocess(picture)) for picture in probes()):
+            raise ModelError(
+                "The preprocessing gives another result each time: it is the one for training.\n"
+                "open_clip.create_model_and_transforms returns (model, for training, for use): give the one for use."
+            )
         device, precision = resolve_device(options.device), options.resolved_precision
         copied = copy.deepcopy(model).to(device, getattr(torch, precision)).eval().requires_grad_(False)
         called = name or f"open_clip {type(model).__name__}"
@@ -128,9 +136,7 @@ class OpenClipContrastive(TorchContrastive):
         settings["image_processor"] = repr(preprocess)
         spec = ModelSpec(called, "openclip", "object", _weights_digest(copied), precision, settings)
         scorer = cls(copied, tokenizer, spec, preprocess, device=device, batch_size=options.batch_size, notes=())
-        with as_model_error(called, LIBRARY):
-            scorer.verify()
-        return scorer
+        return scorer.proved(called, LIBRARY)
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
@@ -200,10 +206,7 @@ def _fetched(known: Mapping[str, Any], options: LoadOptions) -> Weights:
             f"{repository} has no {safe} at this revision.\nIts pickled weights, which can run code when they "
             "are read, are fetched with --allow-pickle (LoadOptions.allow_pickle), if you trust their source."
         )
-    return Weights(file, snapshot.origin, {key: known[key] for key in known if key in _PREPROCESSING})
-
-
-_PREPROCESSING = {"mean", "std", "interpolation", "resize_mode", "fill_color"}
+    return Weights(file, snapshot.origin, {key: known[key] for key in known if key in PREPROCESSING})
 
 
 def _strict_model(architecture: str, weights: Weights, *, device: str, precision: str) -> Module:
@@ -232,15 +235,6 @@ def _refuse_missing_bias(architecture: str, file: Path) -> None:
             raise ModelError(f"{file} has no logit_bias, and {architecture} has one: these are other weights.")
 
 
-def settings_of(architecture: str, model: Module, tokenizer: Processor) -> dict[str, object]:
-    """Everything beside the weights that can move a score."""
-    return {
-        "architecture": architecture,
-        "config": as_json(open_clip.get_model_config(architecture)),
-        **object_settings(model, tokenizer),
-    }
-
-
 def object_settings(model: Module, tokenizer: Processor) -> dict[str, object]:
     """What a loaded model and its tokenizer say of themselves."""
     bias = model.logit_bias
@@ -266,15 +260,6 @@ def _weights_digest(model: Module) -> str:
     return hasher.hexdigest()
 
 
-def _refuse_random(preprocess: Transform) -> None:
-    """`create_model_and_transforms` gives two transforms; the one for training crops at random."""
-    if any(not torch.equal(preprocess(picture), preprocess(picture)) for picture in probes()):
-        raise ModelError(
-            "The preprocessing gives another result each time: it is the one for training.\n"
-            "open_clip.create_model_and_transforms returns (model, for training, for use): give the one for use."
-        )
-
-
 def transform_split(settings: Mapping[str, Any]) -> Split | None:
     """The steps of open_clip's transform, if they are those that we know."""
     side = settings["size"]
@@ -293,10 +278,3 @@ def _length(tokenizer: Processor, text: str) -> int:
     if hasattr(tokenizer, "encode"):
         return len(tokenizer.encode(text)) + 2
     return len(tokenizer.tokenizer(tokenizer.clean_fn(text), truncation=False, verbose=False)["input_ids"])
-
-
-def _refuse_score_moving(name: str, messages: list[str]) -> None:
-    """open_clip tells what it does to the weights in its log, most of it below the level of a warning."""
-    for message in messages:
-        if SCORE_MOVING.search(message):
-            raise ModelError(f"openclip:{name}: {LIBRARY} says what would change every score: {message}")

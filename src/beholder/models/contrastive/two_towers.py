@@ -20,6 +20,7 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
+    Opened,
     Recorded,
     TorchScorer,
     as_model_error,
@@ -34,14 +35,23 @@ from beholder.models.preparation import ByProcessor, Cut, processor_split, prove
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, embed_in_batches, unit_rows
 from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
-# As they were trained and as their processors do by default; other families pad to the longest text.
-PADDED_TO_MAX = {"siglip", "siglip2", "align", "tipsv2"}
-MAX_LENGTHS = {"align": 64, "tipsv2": 64}  # their processors' own; ALIGN's text tower could read 512
-# Position numbers start after the padding token's (the RoBERTa family), so that many fewer tokens fit.
-OFFSET_POSITIONS = {"altclip", "roberta", "xlm-roberta", "camembert"}
-# With sdpa their text tower leaves its causal mask away where no text of a batch is padded (transformers 5.22), so that
-# a score would depend on the other texts.
-MASKED_BY_EAGER = {"aimv2"}
+
+class ModelType(NamedTuple):
+    """What a model type does that its config.json does not say."""
+
+    padded: bool = False  # texts are padded to full length, as they were in training; else to the longest text
+    longest: float = math.inf  # tokens that its own processor reads at most; ALIGN's text tower could read 512
+    offset: bool = False  # position numbers start after the padding token's, so that many fewer tokens fit
+    eager: bool = False  # with sdpa its text tower leaves its causal mask away where no text of a batch is padded
+    # (transformers 5.22), so that a score would depend on the other texts
+
+
+TYPES = {
+    **dict.fromkeys(("siglip", "siglip2"), ModelType(padded=True)),
+    **dict.fromkeys(("align", "tipsv2"), ModelType(padded=True, longest=64)),
+    **dict.fromkeys(("altclip", "roberta", "xlm-roberta", "camembert"), ModelType(offset=True)),
+    "aimv2": ModelType(eager=True),
+}
 
 
 class TextSettings(NamedTuple):
@@ -67,7 +77,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         return embed_in_batches(prepared, self.batch_size, lambda part: self._begun(part)(), kind="image")
 
     def begin_embedding(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
-        """Start on one batch; what is returned waits for its unit vectors, and a card works on meanwhile."""
+        """Start on one batch; what is returned waits for its unit vectors, and the GPU works on meanwhile."""
         wait = self._begun(prepared)
         return lambda: unit_rows(wait(), kind="image")
 
@@ -76,7 +86,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         return embed_in_batches(texts, self.batch_size, self._embed_texts, kind="text")
 
     def decode_on_gpu(self) -> None:
-        """Decode files on the card from now on; the spec says so."""
+        """Decode files on the GPU from now on; the spec says so."""
         from beholder.models.contrastive.gpu_decoder import GpuDecoder  # needs torchvision, which is optional
 
         if not isinstance(self.preparation, Cut):
@@ -95,7 +105,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 
     @cached_property
     def _stream(self) -> Any:
-        """Of the card's streams, one that waits for no other: in the usual one the model would wait for nvJPEG."""
+        """Of the GPU's streams, one that waits for no other: in the usual one the model would wait for nvJPEG."""
         torch.cuda.synchronize(self._device)  # the weights are there
         return torch.cuda.Stream(self._device, priority=-1)
 
@@ -109,6 +119,8 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 class TransformersContrastive(TorchContrastive):
     """Cosine similarity by `get_image_features` and `get_text_features`."""
 
+    adapter: ClassVar[str] = "transformers"
+
     def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
         model, self._image_processor, self._tokenizer, notes = checkpoint
         self._text = text_settings(checkpoint)
@@ -121,19 +133,36 @@ class TransformersContrastive(TorchContrastive):
         cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
     ) -> TransformersContrastive:
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        require_two_towers(folder)
-        opened = open_checkpoint(folder, options, origin)
+        opened = cls._open(folder, options, origin)
         checkpoint = opened.checkpoint
         with as_model_error(folder):
-            if checkpoint.model.config.model_type in MASKED_BY_EAGER:
+            if _type(checkpoint.model.config).eager:
                 checkpoint.model.set_attn_implementation("eager")
-            spec = opened.spec(name, "transformers", settings_of(checkpoint))
+            spec = opened.spec(name, cls.adapter, settings_of(checkpoint._replace(model=cls._towers(checkpoint.model))))
             kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
-            scorer.verify()
+        scorer.proved(folder)
         if options.decode == "gpu":
             scorer.decode_on_gpu()
         return scorer
+
+    @classmethod
+    def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:
+        """The checkpoint; raises, before any weights are read, if its model type has not an image and a text tower."""
+        model_type = read_config(folder).get("model_type")
+        model = model_class(model_type)
+        if model and not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+            raise ModelError(
+                f"{folder} is a {model.__name__} (model type '{model_type}'), which has no tower for single images "
+                "beside one for texts.\nThis adapter reads models with get_image_features, get_text_features and a "
+                "logit scale: CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
+            )
+        return open_checkpoint(folder, options, origin)
+
+    @staticmethod
+    def _towers(model: Module) -> Module:
+        """The part that has the towers and the logit scale."""
+        return model
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
@@ -158,14 +187,18 @@ class TransformersContrastive(TorchContrastive):
 
     def _tower(self, side: str) -> Callable[..., Output]:
         """The model's own function; code that a checkpoint brings itself (EVA-CLIP) has open_clip's name for it."""
-        model = self._model
+        model = self._towers(self._model)
         tower: Callable[..., Output] = getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
         return tower
 
     def _preprocessed(self, image: Image.Image) -> Prepared:
         """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
         batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
-        return {name: _narrow(np.asarray(values)[0]) for name, values in batch.items()}
+        arrays = {name: np.asarray(values)[0] for name, values in batch.items()}
+        return {
+            name: np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
+            for name, array in arrays.items()
+        }
 
     def _image_inputs(self, prepared: Sequence[Prepared]) -> Inputs:
         return {"pixel_values": self._pixels(prepared)}
@@ -190,27 +223,40 @@ class PatchContrastive(TransformersContrastive):
         """Three arrays a picture: they stay in threads."""
 
     def _image_inputs(self, prepared: Sequence[Prepared]) -> Inputs:
-        return {
-            "pixel_values": self._pixels([picture["pixel_values"] for picture in prepared]),
-            "pixel_attention_mask": self._integers(prepared, "pixel_attention_mask"),
-            "spatial_shapes": self._integers(prepared, "spatial_shapes"),
-        }
-
-    def _integers(self, prepared: Sequence[Prepared], name: str) -> Tensor:
-        numbers = np.stack([picture[name] for picture in prepared]).astype(np.int64)
-        return torch.from_numpy(numbers).to(self._device)
+        inputs = {"pixel_values": self._pixels([picture["pixel_values"] for picture in prepared])}
+        for name in ("pixel_attention_mask", "spatial_shapes"):
+            numbers = np.stack([picture[name] for picture in prepared]).astype(np.int64)
+            inputs[name] = torch.from_numpy(numbers).to(self._device)
+        return inputs
 
 
-def require_two_towers(folder: Path) -> None:
-    """Raise, before any weights are read, if the folder's model type has not an image and a text tower."""
-    model_type = read_config(folder).get("model_type")
-    model = model_class(model_type)
-    if model and not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-        raise ModelError(
-            f"{folder} is a {model.__name__} (model type '{model_type}'), which has no tower for single images beside "
-            "one for texts.\nThis adapter reads models with get_image_features, get_text_features and a logit scale: "
-            "CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
-        )
+class FlavaContrastive(TransformersContrastive):
+    """FLAVA by its contrastive head: the first token of each tower, projected, as `FlavaForPreTraining` compares them.
+
+    Its `get_image_features` gives a vector for every patch, and its plain model gives no logits.
+    """
+
+    @classmethod
+    def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:
+        named, wanted = read_config(folder).get("architectures") or [], "FlavaForPreTraining"
+        if wanted not in named:
+            raise ModelError(
+                f"{folder} names the architecture {', '.join(named) or 'none'}. Of FLAVA, Beholder reads {wanted}, "
+                "which has the contrastive head."
+            )
+        return open_checkpoint(folder, options, origin, auto=wanted)
+
+    @staticmethod
+    def _towers(model: Module) -> Module:
+        return model.flava
+
+    def _tower(self, side: str) -> Callable[..., Output]:
+        tower = super()._tower(side)
+        return lambda **inputs: tower(**inputs).pooler_output[:, 0]
+
+    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
+        output = self._model(**self._image_inputs(prepared), **self._text_inputs([text]), return_loss=False)
+        return float(output.contrastive_logits_per_image[0, 0] / self.spec.settings["logit_scale"])
 
 
 def settings_of(checkpoint: Checkpoint) -> dict[str, object]:
@@ -231,20 +277,20 @@ def settings_of(checkpoint: Checkpoint) -> dict[str, object]:
 def text_settings(checkpoint: Checkpoint) -> TextSettings:
     """Padding, length and case as the checkpoint was trained with."""
     config, tokenizer = checkpoint.model.config, checkpoint.tokenizer
-    family = config.model_type
-    padding = "max_length" if family in PADDED_TO_MAX else "longest"
+    text: Config = getattr(config, "text_config", config)
+    kind = _type(config)
     # SigLIP 2 was trained on lower case and its files say so, but the tokenizer class that some of them name
     # does not do it (transformers #43054).
-    lowercase = family in ("siglip", "siglip2") and bool(tokenizer.init_kwargs.get("do_lower_case"))
-    limit = min(MAX_LENGTHS.get(family, math.inf), tokenizer.model_max_length, _positions(config))
-    return TextSettings(padding, int(limit), lowercase)
-
-
-def _positions(config: Config) -> float:
-    text: Config = getattr(config, "text_config", config)
+    lowercase = config.model_type in ("siglip", "siglip2") and bool(tokenizer.init_kwargs.get("do_lower_case"))
     positions = getattr(text, "max_position_embeddings", math.inf)
-    offset = {config.model_type, text.model_type} & OFFSET_POSITIONS
-    return float(positions - text.pad_token_id - 1 if offset else positions)
+    if kind.offset or _type(text).offset:
+        positions -= text.pad_token_id + 1
+    limit = min(kind.longest, tokenizer.model_max_length, positions)
+    return TextSettings("max_length" if kind.padded else "longest", int(limit), lowercase)
+
+
+def _type(config: Config) -> ModelType:
+    return TYPES.get(config.model_type, ModelType())
 
 
 def logit_scale(model: Module) -> float:
@@ -271,7 +317,7 @@ def rows_of(features: Output) -> Floats:
 
 
 def rows_later(vectors: Tensor, made_of: Tensor) -> Callable[[], Floats]:
-    """What waits for vectors that a card is working on; `made_of` is kept until then."""
+    """What waits for vectors that a GPU is working on; `made_of` is kept until then."""
     rows, done = vectors.to("cpu", non_blocking=True), torch.cuda.Event()
     done.record()
 
@@ -280,43 +326,3 @@ def rows_later(vectors: Tensor, made_of: Tensor) -> Callable[[], Floats]:
         return np.asarray(rows.numpy())
 
     return wait
-
-
-def _narrow(array: Prepared) -> Prepared:
-    return np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
-
-
-ARCHITECTURE = "FlavaForPreTraining"
-
-
-def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> FlavaContrastive:
-    """Load a FLAVA folder; `origin` says where it came from if that is not the folder itself."""
-    named = read_config(folder).get("architectures") or []
-    if ARCHITECTURE not in named:
-        raise ModelError(
-            f"{folder} names the architecture {', '.join(named) or 'none'}. Of FLAVA, Beholder reads {ARCHITECTURE}, "
-            "which has the contrastive head."
-        )
-    opened = open_checkpoint(folder, options, origin, auto=ARCHITECTURE)
-    towers = opened.checkpoint._replace(model=opened.checkpoint.model.flava)
-    spec = opened.spec(name, "transformers", settings_of(towers))
-    scorer = FlavaContrastive(towers, spec, device=opened.device, batch_size=options.batch_size)
-    scorer.whole = opened.checkpoint.model
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
-
-
-class FlavaContrastive(TransformersContrastive):
-    """Cosine similarity of the projected first tokens."""
-
-    whole: Module
-    """With its heads: its forward pass is what the towers are checked against."""
-
-    def _tower(self, side: str) -> Callable[..., Output]:
-        tower = super()._tower(side)
-        return lambda **inputs: tower(**inputs).pooler_output[:, 0]
-
-    def _own(self, prepared: Sequence[Prepared], text: str) -> float:
-        output = self.whole(**self._image_inputs(prepared), **self._text_inputs([text]), return_loss=False)
-        return float(output.contrastive_logits_per_image[0, 0] / self.spec.settings["logit_scale"])

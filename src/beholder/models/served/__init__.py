@@ -1,4 +1,5 @@
 """Models behind an OpenAI-compatible server.
 
-`open.py` connects, `scorer.py` asks, `client.py` sends requests within `limits.py`, `answers.py` reads the replies.
+`scorer.py` opens a model and asks it, `client.py` sends requests within limits, `protocol.py` is what is sent and read,
+`address.py` what the user says of the server.
 """

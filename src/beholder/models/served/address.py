@@ -33,11 +33,9 @@ NUMBERS = {"quality": (1, 100), "side": (16, 8192), "draws": (1, 1000)}
 class Asking:
     """How a picture travels and how an answer is read; every field moves a score."""
 
-    image: str = "png"
-    """`png`, or `jpeg` at `quality`."""
+    image: str = "png"  # `png`, or `jpeg` at `quality`
     quality: int = 95
-    side: int = 1024
-    """Longest side in pixels; larger pictures are made smaller, smaller ones stay."""
+    side: int = 1024  # longest side in pixels; larger pictures are made smaller, smaller ones stay
     answers: str = "auto"
     """`logprobs`, `sampled`, whichever the server can give, or `guided`: sampled, and the server allows only the two
     words."""
@@ -192,18 +190,14 @@ class Limits:
     """How much a run may request from a server."""
 
     concurrency: int = 8
-    rpm: float | None = None
-    """Requests a minute, retries included."""
-    retries: int = 6
-    """At most so many further attempts for one request."""
+    rpm: float | None = None  # requests a minute, retries included
+    retries: int = 6  # at most so many further attempts for one request
     timeout: float = 120.0
-    first_wait: float = 0.5
-    """Seconds before the first further attempt; doubled each time, up to `longest_wait`."""
+    first_wait: float = 0.5  # seconds before the first further attempt; doubled each time, up to `longest_wait`
     longest_wait: float = 30.0
     price_in: float | None = None
     price_out: float | None = None
-    batch: str = ""
-    """`estimate` says what a batch would cost, `submit` submits it; empty asks question by question."""
+    batch: str = ""  # `estimate` says what a batch would cost, `submit` submits it; empty asks question by question
     batch_folder: str = "beholder-batches"
 
     @classmethod

@@ -25,7 +25,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
 from beholder.models.served.address import Key, Limits, is_local
-from beholder.models.served.answers import Garbled
+from beholder.models.served.protocol import Garbled, part
 
 WORTH_ANOTHER_TRY = frozenset((408, 409, 425, 429))
 CONNECT_SECONDS = 10.0
@@ -366,9 +366,7 @@ class Tally:
 
     def reply(self, body: Mapping[str, object]) -> None:
         """Tokens and the server's own name for itself."""
-        usage = body.get("usage")
-        usage = usage if isinstance(usage, Mapping) else {}
-        tokens = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}
+        tokens = {name: part(body, "usage").get(name) for name in ("prompt_tokens", "completion_tokens")}
         self.add(**{name: value for name, value in tokens.items() if isinstance(value, int)})
         if isinstance(fingerprint := body.get("system_fingerprint"), str):
             with self._lock:

@@ -7,15 +7,15 @@ of repeated answers. Needs no library beyond Python's own. See docs/served.md.
 
 from __future__ import annotations
 
-import base64
-import io
 import json
+import os
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -24,69 +24,18 @@ from beholder.core.digests import digest
 from beholder.core.errors import ModelError, UnusableScore, UsageError
 from beholder.core.files import write_whole
 from beholder.models.scorer import Floats
-from beholder.models.served.address import PREFIX, Asking
-from beholder.models.served.answers import (
-    CHANNELS,
-    COUNTS,
-    POLICY_CODES,
-    REFUSED,
-    Cell,
-    Garbled,
-    NotProbabilities,
-    choices,
-    first_tokens,
-    is_policy,
-    mapping,
-    prompt_word,
-    read_draws,
-    read_tokens,
-    text_of,
-)
+from beholder.models.served import protocol
+from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_for, read_address
 from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
-from beholder.models.spec import ModelSpec
+from beholder.models.served.protocol import Body, Cell, RequestForm
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction
 
-TOP = 20  # requested tokens: the most that hosted APIs return
-WORDS = 8  # tokens of a sampled answer: enough for a first word
 MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
 CHAT = "/chat/completions"
-GUIDED: dict[str, Callable[[list[str]], object]] = {
-    "structured_outputs": lambda words: {"choice": words},
-    "guided_choice": lambda words: words,
-}
-"""How vLLM is given the only answers allowed: since version 0.12, and before."""
 PLAIN = Instruction("{}", yes="Yes", no="No")  # used when no study gives a wording
 Answer = TypeVar("Answer")
-Body = dict[str, object]
-Messages = list[dict[str, object]]
 Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
-
-
-class RequestForm(NamedTuple):
-    """The form of request that a server accepts, determined by one trial request."""
-
-    sampled: bool
-    limit: str = "max_tokens"
-    """What it calls the length of an answer; newer hosted models know only `max_completion_tokens`."""
-    top: int = TOP
-    many: bool = True
-    """Whether it gives several answers to one request."""
-    prompted: bool = False
-    """Whether it reports the probability of a word at the end of the prompt, so that no wanted word is unseen."""
-    guided: str = ""
-    """What it calls the list of allowed answers, if answers are to be only these."""
-
-    def question(self, model: str, messages: Messages, *words: str) -> Body:
-        """The body of a request; only these words are allowed as answers where the form has that.
-
-        One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution.
-        """
-        body: Body = {"model": model, "messages": messages, "stream": False}
-        if self.guided:
-            body[self.guided] = GUIDED[self.guided](list(words))
-        if self.sampled:
-            return {**body, "temperature": 1, "top_p": 1, self.limit: WORDS}
-        return {**body, "temperature": 0, self.limit: 1, "logprobs": True, "top_logprobs": self.top}
 
 
 class ServedScorer:
@@ -99,11 +48,10 @@ class ServedScorer:
         self._instruction = instruction
         words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
         self.spec = replace(spec, settings={**spec.settings, "instruction": words})
-        self.channels: tuple[str, ...] = (*CHANNELS, *COUNTS) if form.sampled else CHANNELS
+        self.channels: tuple[str, ...] = (*protocol.CHANNELS, *protocol.COUNTS) if form.sampled else protocol.CHANNELS
         self.batch_size = 4
         self.start_notes: list[str] = []
-        self.uploads_to = client.elsewhere
-        """The server that pictures are sent to; empty if it is on this machine."""
+        self.uploads_to = client.elsewhere  # the server that pictures are sent to; empty if it is on this machine
 
     @property
     def notes(self) -> list[str]:
@@ -118,7 +66,7 @@ class ServedScorer:
 
     def prepare(self, image: Image.Image) -> str:
         """The picture as a data URL."""
-        return data_url(image, self._asking)
+        return protocol.data_url(image, self._asking)
 
     def score_prepared(self, prepared: Sequence[str], prompts: Sequence[str]) -> Floats:
         """One request per picture and prompt (or per draw), several under way at once; or all of them in a batch."""
@@ -161,112 +109,58 @@ class ServedScorer:
         return [self._read(job, reply) for job, reply in zip(jobs, replies, strict=True)]
 
     def _question(self, job: Job) -> Body:
-        messages = messages_of(job[1], self._instruction.ask(job[2]))
+        messages = protocol.messages_of(job[1], self._instruction.ask(job[2]))
         return self._form.question(self._bare.weights, messages, self._instruction.yes, self._instruction.no)
 
     def _read(self, job: Job, reply: Mapping[str, object] | None) -> Cell:
         """A cell of one reply; None is a refusal by policy."""
         try:
             if self._form.sampled:
-                return self._counted([""] * self._asking.draws if reply is None else _texts(reply))
-            return self._cell_of(None if reply is None else _first_choice(reply))
-        except NotProbabilities:
+                return self._counted([""] * self._asking.draws if reply is None else protocol.texts_of(reply))
+            return self._cell_of(None if reply is None else protocol.first_choice(reply))
+        except protocol.NotProbabilities:
             raise UnusableScore("image", [job[0]]) from None
-        except Garbled as error:
+        except protocol.Garbled as error:
             raise ModelError(f"{self._client.where}: {error}.") from None
 
     def _cell(self, line: Line, job: Job) -> Cell:
         body = self._question(job)
         try:
             return self._draws(line, body) if self._form.sampled else self._tokens(line, body)
-        except NotProbabilities:
+        except protocol.NotProbabilities:
             raise UnusableScore("image", [job[0]]) from None
 
     def _tokens(self, line: Line, body: Body) -> Cell:
-        answer = _ask(line, body, _first_choice)
+        answer = _ask(line, body, protocol.first_choice)
         cell = self._cell_of(answer)
         if cell.seen or not self._form.prompted or answer is None:
             return cell
         # The probabilities of both words in three casings, each put at the end of the prompt.
-        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in casings(word)]
-        asked = [(word, _ask(line, ending(body, word), mapping)) for word in words]
-        found = [(word, prompt_word(reply, word)) for word, reply in asked if reply is not None]
+        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in protocol.casings(word)]
+        asked = [(word, _ask(line, protocol.ending(body, word), protocol.mapping)) for word in words]
+        found = [(word, protocol.prompt_word(reply, word)) for word, reply in asked if reply is not None]
         return self._cell_of(answer, [(word, value) for word, value in found if value is not None])
 
     def _cell_of(self, answer: Mapping[str, object] | None, more: Sequence[tuple[str, float]] = ()) -> Cell:
-        tokens = first_tokens(answer) if answer else None
+        tokens = protocol.first_tokens(answer) if answer else None
         if not answer or tokens is None:
-            return REFUSED
+            return protocol.REFUSED
         known = {token for token, _ in tokens}
         tokens = [*tokens, *(pair for pair in more if pair[0] not in known)]
-        cell = read_tokens(tokens, self._instruction, text_of(answer), top=self._form.top)
-        return cell._replace(refused=1.0) if is_policy(answer) else cell
+        cell = protocol.read_tokens(tokens, self._instruction, protocol.text_of(answer), top=self._form.top)
+        return cell._replace(refused=1.0) if protocol.is_policy(answer) else cell
 
     def _draws(self, line: Line, body: Body) -> Cell:
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
             more = {"n": min(lacking, MANY)} if self._form.many and lacking > 1 else {}
-            texts = _ask(line, {**body, **more}, _texts)
+            texts = _ask(line, {**body, **more}, protocol.texts_of)
             answers += ([""] * more.get("n", 1) if texts is None else texts)[:lacking]
         return self._counted(answers)
 
     def _counted(self, answers: Sequence[str]) -> Cell:
         self._client.tally.drawn(answers)
-        return read_draws(answers, self._instruction)
-
-
-# What is sent
-
-
-def data_url(image: Image.Image, asking: Asking) -> str:
-    """A picture as the server gets it: RGB, at most so many pixels on its longest side, lossless by default."""
-    picture = image.convert("RGB")
-    if max(picture.size) > asking.side:
-        scale = asking.side / max(picture.size)
-        width, height = (max(1, round(length * scale)) for length in picture.size)
-        picture = picture.resize((width, height), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    options = {"quality": asking.quality, "subsampling": 0} if asking.image == "jpeg" else {}
-    picture.save(buffer, asking.image.upper(), **options)
-    return f"data:image/{asking.image};base64,{base64.b64encode(buffer.getvalue()).decode()}"
-
-
-def messages_of(picture: str, words: str) -> Messages:
-    parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": words}]
-    return [{"role": "user", "content": parts}]
-
-
-def ending(body: Body, word: str) -> Body:
-    """The body of a request for the probability of a word as the beginning of the answer to this one."""
-    started = [*body["messages"], {"role": "assistant", "content": word}]  # type: ignore[misc]
-    form = {"add_generation_prompt": False, "continue_final_message": True, "prompt_logprobs": 0}
-    return {"model": body["model"], "messages": started, "stream": False, "temperature": 0, "max_tokens": 1, **form}
-
-
-def casings(word: str) -> list[str]:
-    """A word as it may begin an answer.
-
-    >>> casings("Yes")
-    ['Yes', 'yes', 'YES']
-    """
-    return list(dict.fromkeys([word, word.lower(), word.upper()]))
-
-
-# What comes back
-
-
-def _first_choice(reply: object) -> Mapping[str, object]:
-    """The answer, which has log-probabilities or is a refusal."""
-    answer = choices(reply)[0]
-    if first_tokens(answer) is None and not is_policy(answer):
-        raise Garbled("the reply lacks the log-probabilities that the server gave before")
-    text_of(answer)
-    return answer
-
-
-def _texts(reply: object) -> list[str]:
-    """The answers, draw by draw; a refusal is an empty text."""
-    return ["" if is_policy(choice) else text_of(choice) for choice in choices(reply)]
+        return protocol.read_draws(answers, self._instruction)
 
 
 def _ask(line: Line, body: dict[str, object], read: Callable[[object], Answer]) -> Answer | None:
@@ -274,7 +168,7 @@ def _ask(line: Line, body: dict[str, object], read: Callable[[object], Answer]) 
     try:
         return line.ask("POST", CHAT, body, read)
     except Declined as error:
-        if error.code in POLICY_CODES:
+        if error.code in protocol.POLICY_CODES:
             return None
         raise
 
@@ -283,6 +177,154 @@ def _priced(money: float | None) -> str:
     if money is None:
         return f"{PREFIX}PRICE_IN and {PREFIX}PRICE_OUT would give the cost"
     return f"about {money:,.4f} at the prices given"
+
+
+# Opening: one question about a grey picture shows which model answers and in which form; both go into the spec, so that
+# all cells of a run are filled in the same way.
+
+MODELS = "/models"
+BATCHED = 256  # pictures in one batch of a hosted API
+FEWER = 5  # the most tokens that older servers return
+UNKNOWN = "unknown"
+STRANGE = ("zebra", "quartz")  # answers that no one would give unless only they are allowed
+NOT_OF_THE_FORM = (401, 402, 403, 404, 413, 429)  # errors that another form of the request does not fix
+
+
+def open_served(text: str, options: LoadOptions) -> ServedScorer:
+    """The scorer of `MODEL@URL`."""
+    address = read_address(text)
+    limits = Limits.from_environment(os.environ)
+    client = Client(address.url, key_for(address.url, os.environ), limits)
+    listed = _listed(client)
+    form, reply = _probe(client, address, listed)
+    revision = address.revision or options.revision or _revision(reply, listed, address.model)
+    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, form))
+    scorer = ServedScorer(spec, client, form, address.asking)
+    scorer.batch_size = options.batch_size or (BATCHED if limits.batch else scorer.batch_size)
+    scorer.start_notes = list(_notes(address, form, listed, revision, options))
+    return scorer
+
+
+def _listed(client: Client) -> dict[str, Mapping[str, object]]:
+    """The models that the server lists, by name; empty if it has no list or fails to give it: nothing depends on it."""
+    try:
+        body = client.ask("GET", MODELS, None, lambda body: body, attempts=1)
+    except ModelError:
+        return {}
+    entries = body.get("data") if isinstance(body, Mapping) else None
+    models = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return {str(entry.get("id")): entry for entry in models}
+
+
+def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tuple[RequestForm, Mapping[str, object]]:
+    """The best form of request that the server accepts, and its first answer."""
+    grey = protocol.data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
+    messages = protocol.messages_of(grey, "Is this picture grey? Answer with Yes or No.")
+    refused: Declined | None = None
+    understood: str | None = None
+    for form in _forms(address.asking):
+        if understood and not (form.sampled and form.limit == understood):
+            continue
+        more = {"n": 2} if form.sampled and form.many else {}
+        try:
+            body = {**form.question(address.model, messages, *STRANGE), **more}
+            reply = client.ask("POST", CHAT, body, _with_choices)
+        except Declined as error:
+            if error.status in NOT_OF_THE_FORM or error.status >= 500:
+                raise _explained(error, address, listed) from None
+            refused = error
+            continue
+        if form.guided and protocol.text_of(protocol.choices(reply)[0]).strip() not in STRANGE:
+            continue  # it took the list of answers and did not keep to it
+        if form.sampled:
+            return form._replace(many=len(protocol.choices(reply)) > 1), reply
+        if protocol.first_tokens(protocol.choices(reply)[0]):
+            return form._replace(prompted=_prompted(client, body)), reply
+        understood = form.limit  # it omits log-probabilities: no other form will return them
+    if address.asking.answers == "logprobs":
+        why = f"gives no log-probabilities{f': {refused.message}' if refused else '.'}"
+        raise ModelError(f"{client.where} {why}\nRemove ?answers=logprobs to sample answers instead.")
+    if address.asking.answers == "guided":
+        why = "does not keep to a list of allowed answers."
+        raise ModelError(f"{client.where} {why}\nRemove ?answers=guided to ask it freely.")
+    assert refused
+    raise _explained(refused, address, listed)
+
+
+def _prompted(client: Client, body: dict[str, object]) -> bool:
+    """Whether the server reports the probability of a word at the end of the prompt."""
+    try:
+        reply = client.ask("POST", CHAT, protocol.ending(body, "Yes"), protocol.mapping, attempts=1)
+    except ModelError:
+        return False
+    return protocol.prompt_word(reply, "Yes") is not None
+
+
+def _with_choices(body: Any) -> Mapping[str, object]:
+    protocol.choices(body)
+    return body  # type: ignore[no-any-return]
+
+
+def _forms(asking: Asking) -> list[RequestForm]:
+    """Forms of the request, the most informative first."""
+    limits = ("max_tokens", "max_completion_tokens")
+    if asking.answers == "guided":
+        return [RequestForm(True, limit, guided=guided) for guided, limit in product(protocol.GUIDED, limits)]
+    tokens = [RequestForm(False, limit, top=top) for limit, top in product(limits, (protocol.TOP, FEWER))]
+    drawn = [RequestForm(True, limit, many=many) for limit, many in product(limits, (True, False))]
+    return {"logprobs": tokens, "sampled": drawn}.get(asking.answers, [*tokens, *drawn])
+
+
+def _explained(error: Declined, address: Address, listed: Mapping[str, object]) -> ModelError:
+    if error.status == 404 and listed and address.model not in listed:
+        return ModelError(f"{error}\nThe server has: {', '.join(sorted(listed)[:20])}.")
+    return error
+
+
+def _revision(reply: Mapping[str, object], listed: Mapping[str, Mapping[str, object]], requested: str) -> str:
+    """What the server reports beyond the requested name: dated model name, weights, fingerprint."""
+    entry = listed.get(requested, {})
+    names = [reply.get("model"), entry.get("root"), reply.get("system_fingerprint")]
+    texts = [text for text in names if isinstance(text, str) and text and text != requested]
+    return " ".join(dict.fromkeys(texts)) or (requested if requested in listed else UNKNOWN)
+
+
+def _settings(address: Address, form: RequestForm) -> dict[str, object]:
+    """Everything that moves a score, but for the instruction."""
+    decoding: dict[str, object]
+    if form.sampled:
+        decoding = {"temperature": 1, "top_p": 1, "max_tokens": protocol.WORDS, "draws": address.asking.draws}
+        decoding |= {"guided": form.guided} if form.guided else {}
+    else:
+        decoding = {"temperature": 0, "max_tokens": 1, "top_logprobs": form.top, "spellings": protocol.SPELLINGS}
+        decoding |= {"unseen": "prompt_logprobs"} if form.prompted else {}
+    return {
+        "host": f"{address.url.scheme}://{address.url.netloc}{address.url.path}",
+        "answers": "sampled" if form.sampled else "logprobs",
+        "decoding": decoding,
+        "image": address.asking.encoding(),
+        "message": "one user message: picture, then words",
+    }
+
+
+def _notes(
+    address: Address, form: RequestForm, listed: Mapping[str, object], revision: str, options: LoadOptions
+) -> Iterator[str]:
+    if revision == UNKNOWN:
+        yield "The server does not identify its weights: the revision is unknown, and scores are stored by name alone."
+    if listed and address.model not in listed:
+        yield f"The server answers to '{address.model}', but lists: {', '.join(sorted(listed)[:10])}."
+    if form.guided:
+        yield "The server allows only the two words as answers: refusals are not seen."
+    if form.sampled:
+        yield (
+            f"Answers are sampled, {address.asking.draws} draws per cell, and differ from run to run: "
+            "the counts are stored, with exact 95 % bounds."
+        )
+    elif form.top < protocol.TOP:
+        yield f"The server returns only the {form.top} likeliest tokens, so bounds are wider."
+    if options.precision != "auto":
+        yield f"The server decides the precision of a served model: {options.precision} was not applied."
 
 
 # Batches of hosted APIs
@@ -318,13 +360,13 @@ def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) ->
 def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
     """The batch when it is done; Ctrl-C ends the wait, not the batch."""
     while True:
-        batch = client.ask("GET", f"{BATCHES}/{name}", None, mapping)
+        batch = client.ask("GET", f"{BATCHES}/{name}", None, protocol.mapping)
         status = batch.get("status")
         if status == "completed":
             return batch
         if status not in WAITING:
             state.unlink(missing_ok=True)  # the same command submits it anew
-            errors = _part(batch, "errors").get("data")
+            errors = protocol.part(batch, "errors").get("data")
             reported = [each for each in errors if isinstance(each, Mapping)] if isinstance(errors, list) else []
             why = "; ".join(client.clipped(str(error.get("message"))) for error in reported[:3])
             raise ModelError(f"{client.where}: batch {name} ended as '{status}'{f': {why}' if why else ''}.")
@@ -333,12 +375,12 @@ def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
 
 def _body(reply: Mapping[str, Any], name: str) -> Answered:
     """The body of one reply; None for a refusal by policy."""
-    response = _part(reply, "response")
-    body = _part(response, "body")
+    response = protocol.part(reply, "response")
+    body = protocol.part(response, "body")
     if response.get("status_code") == 200:
         return body
-    error = _part(reply, "error") or _part(body, "error")
-    if error.get("code") in POLICY_CODES:
+    error = protocol.part(reply, "error") or protocol.part(body, "error")
+    if error.get("code") in protocol.POLICY_CODES:
         return None
     why = error.get("message") or "no answer came back"
     raise ModelError(f"Batch {name}: a request failed: {why}.\nThe same command asks for the batch again.")
@@ -357,18 +399,12 @@ def _form(text: str) -> Upload:
 
 def _named(reply: object) -> str:
     """The server's name for what it was sent."""
-    name = mapping(reply).get("id")
+    name = protocol.mapping(reply).get("id")
     if not isinstance(name, str) or not name:
-        raise Garbled("the reply has no id")
+        raise protocol.Garbled("the reply has no id")
     return name
 
 
 def _lines(reply: object) -> list[Mapping[str, Any]]:
     """The lines of a file of replies."""
-    return [mapping(line) for line in reply] if isinstance(reply, list) else []
-
-
-def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part that is an object; empty if the server left it out."""
-    part = of.get(name)
-    return part if isinstance(part, Mapping) else {}
+    return [protocol.mapping(line) for line in reply] if isinstance(reply, list) else []

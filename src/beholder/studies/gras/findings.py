@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, metric_rows, one_row, verdict_of_rows, widest_first
 from beholder.chapter.numbers import (
     Result,
     drawn,
@@ -24,7 +24,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import metric_rows, one_row, widest_first
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.metrics.group_tests import ALPHA

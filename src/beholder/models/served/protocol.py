@@ -1,4 +1,5 @@
-"""Read the replies of an OpenAI-compatible server: probabilities with their bounds, or counts.
+"""The protocol of an OpenAI-compatible server: what is sent, and how replies are read: as probabilities with their
+bounds, or as counts.
 
 Pure functions. A word's tokens are its spellings (three casings, with or without a space before). A server returns
 only the likeliest tokens, so a probability lies between what was returned and what may be missing.
@@ -6,19 +7,29 @@ only the likeliest tokens, so a probability lies between what was returned and w
 
 from __future__ import annotations
 
+import base64
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from PIL import Image
 from scipy import stats
 
 from beholder.models.generative.answers import BLANKS
+from beholder.models.served.address import Asking
 from beholder.prompts.prompt_set import Instruction
 
-FLOOR = -87.0
-"""Stands for the logarithm of nothing: stored cells are finite."""
-SPELLINGS = 6
-"""How many tokens of a vocabulary can spell one word: three casings, with and without a space."""
+TOP = 20  # requested tokens: the most that hosted APIs return
+WORDS = 8  # tokens of a sampled answer: enough for a first word
+GUIDED: dict[str, Callable[[list[str]], object]] = {
+    "structured_outputs": lambda words: {"choice": words},
+    "guided_choice": lambda words: words,
+}  # how vLLM is given the only answers allowed: since version 0.12, and before
+Body = dict[str, object]
+Messages = list[dict[str, object]]
+FLOOR = -87.0  # stands for the logarithm of nothing: stored cells are finite
+SPELLINGS = 6  # how many tokens of a vocabulary can spell one word: three casings, with and without a space
 POLICY_CODES = ("content_filter", "content_policy_violation")
 
 BOUNDS = ("log_p_yes_low", "log_p_yes_high", "log_p_no_low", "log_p_no_high")
@@ -48,8 +59,7 @@ class Cell(NamedTuple):
     yes: Share
     no: Share
     refused: float
-    seen: bool = True
-    """Whether both words were among the returned tokens."""
+    seen: bool = True  # whether both words were among the returned tokens
     counts: tuple[float, ...] = ()
 
     @property
@@ -84,6 +94,12 @@ def mapping(body: object) -> Mapping[str, Any]:
     return body
 
 
+def part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part that is an object; empty if the server left it out."""
+    value = of.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
 def choices(body: object) -> list[Mapping[str, object]]:
     """The answers of a reply; at least one."""
     answers = body.get("choices") if isinstance(body, Mapping) else None
@@ -94,8 +110,7 @@ def choices(body: object) -> list[Mapping[str, object]]:
 
 def text_of(choice: Mapping[str, object]) -> str:
     """The text of an answer; empty for a refusal without text."""
-    message = choice.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else None
+    content = part(choice, "message").get("content")
     if content is not None and not isinstance(content, str):
         raise Garbled("the reply's content is no text")
     return content or ""
@@ -103,19 +118,14 @@ def text_of(choice: Mapping[str, object]) -> str:
 
 def is_policy(choice: Mapping[str, object]) -> bool:
     """Whether the server itself says that it refused."""
-    message = choice.get("message")
-    return choice.get("finish_reason") == "content_filter" or bool(
-        isinstance(message, Mapping) and message.get("refusal")
-    )
+    return choice.get("finish_reason") == "content_filter" or bool(part(choice, "message").get("refusal"))
 
 
 def first_tokens(choice: Mapping[str, object]) -> list[tuple[str, float]] | None:
     """The likeliest first tokens with their log-probabilities, or None where the server gives none."""
-    logprobs = choice.get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    if not isinstance(content, list) or not content:
-        return None
-    top = content[0].get("top_logprobs") if isinstance(content[0], Mapping) else None
+    content = part(choice, "logprobs").get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    top = first.get("top_logprobs") if isinstance(first, Mapping) else None
     if not isinstance(top, list) or not top:
         return None
     try:
@@ -125,7 +135,7 @@ def first_tokens(choice: Mapping[str, object]) -> list[tuple[str, float]] | None
 
 
 def prompt_word(body: Mapping[str, object], word: str) -> float | None:
-    """The log-probability of the word that ends the prompt, where the server tells it (vLLM's `prompt_logprobs`)."""
+    """The log-probability of the word that ends the prompt, where the server reports it (vLLM's `prompt_logprobs`)."""
     entries = body.get("prompt_logprobs")
     text, total = "", 0.0
     for entry in reversed(entries if isinstance(entries, list) else []):
@@ -139,6 +149,20 @@ def prompt_word(body: Mapping[str, object], word: str) -> float | None:
         if not word.endswith(text.strip(BLANKS)):
             return None
     return None
+
+
+def first_choice(reply: object) -> Mapping[str, object]:
+    """The answer, which has log-probabilities or is a refusal."""
+    answer = choices(reply)[0]
+    if first_tokens(answer) is None and not is_policy(answer):
+        raise Garbled("the reply lacks the log-probabilities that the server gave before")
+    text_of(answer)
+    return answer
+
+
+def texts_of(reply: object) -> list[str]:
+    """The answers, draw by draw; a refusal is an empty text."""
+    return ["" if is_policy(choice) else text_of(choice) for choice in choices(reply)]
 
 
 # From tokens to probabilities
@@ -205,3 +229,65 @@ def read_draws(answers: Sequence[str], instruction: Instruction, *, level: float
 def _drawn(count: int, n: int, level: float) -> Share:
     low, high = stats.binomtest(count, n).proportion_ci(confidence_level=level, method="exact")
     return Share((count + 0.5) / (n + 1.5), float(low), float(high))
+
+
+# What is sent
+
+
+class RequestForm(NamedTuple):
+    """The form of request that a server accepts, determined by one trial request."""
+
+    sampled: bool
+    limit: str = "max_tokens"
+    """What it calls the length of an answer; newer hosted models know only `max_completion_tokens`."""
+    top: int = TOP
+    many: bool = True  # whether it gives several answers to one request
+    prompted: bool = False
+    """Whether it reports the probability of a word at the end of the prompt, so that no wanted word is unseen."""
+    guided: str = ""  # what it calls the list of allowed answers, if answers are to be only these
+
+    def question(self, model: str, messages: Messages, *words: str) -> Body:
+        """The body of a request; only these words are allowed as answers where the form has that.
+
+        One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution.
+        """
+        body: Body = {"model": model, "messages": messages, "stream": False}
+        if self.guided:
+            body[self.guided] = GUIDED[self.guided](list(words))
+        if self.sampled:
+            return {**body, "temperature": 1, "top_p": 1, self.limit: WORDS}
+        return {**body, "temperature": 0, self.limit: 1, "logprobs": True, "top_logprobs": self.top}
+
+
+def data_url(image: Image.Image, asking: Asking) -> str:
+    """A picture as the server gets it: RGB, at most so many pixels on its longest side, lossless by default."""
+    picture = image.convert("RGB")
+    if max(picture.size) > asking.side:
+        scale = asking.side / max(picture.size)
+        width, height = (max(1, round(length * scale)) for length in picture.size)
+        picture = picture.resize((width, height), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    options = {"quality": asking.quality, "subsampling": 0} if asking.image == "jpeg" else {}
+    picture.save(buffer, asking.image.upper(), **options)
+    return f"data:image/{asking.image};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def messages_of(picture: str, words: str) -> Messages:
+    parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": words}]
+    return [{"role": "user", "content": parts}]
+
+
+def ending(body: Body, word: str) -> Body:
+    """The body of a request for the probability of a word as the beginning of the answer to this one."""
+    started = [*body["messages"], {"role": "assistant", "content": word}]  # type: ignore[misc]
+    form = {"add_generation_prompt": False, "continue_final_message": True, "prompt_logprobs": 0}
+    return {"model": body["model"], "messages": started, "stream": False, "temperature": 0, "max_tokens": 1, **form}
+
+
+def casings(word: str) -> list[str]:
+    """A word as it may begin an answer.
+
+    >>> casings("Yes")
+    ['Yes', 'yes', 'YES']
+    """
+    return list(dict.fromkeys([word, word.lower(), word.upper()]))

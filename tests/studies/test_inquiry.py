@@ -14,7 +14,7 @@ from beholder.datasets import DATASETS
 from beholder.prompts.prompt_set import prompt_set
 from beholder.studies import STUDIES
 from beholder.studies.custom.study import custom_study
-from beholder.studies.sheets import DataChoice, datasets_here, default_dataset, open_sheet, open_sheets
+from beholder.studies.inquiry import DataChoice, datasets_here, default_dataset, open_inquiries, open_inquiry
 from beholder.studies.study import Asks, MeasureOptions
 
 OWN = custom_study(prompt_set("words", [{"text": "kind", "level": "w", "concept": "kind"}]), by=("gender",))
@@ -46,25 +46,25 @@ def test_a_study_asked_everywhere_takes_what_lies_in_the_folder(tmp_path: Path):
 def test_the_record_says_once_what_was_asked_of_what():
     record = Record()
     for _ in range(2):
-        sheet = open_sheet(STUDIES["gras"], DataChoice(limit=5), record)
+        inquiry = open_inquiry(STUDIES["gras"], DataChoice(limit=5), record)
     assert record.studies == ["gras"]
     assert record.declared == {}
     (entry,) = record.datasets
-    assert entry["name"] == sheet.dataset.name
-    assert entry["images"] == len(sheet.dataset) < entry["of"]
+    assert entry["name"] == inquiry.dataset.name
+    assert entry["images"] == len(inquiry.dataset) < entry["of"]
 
 
 def test_a_study_of_the_users_own_declares_itself():
     record = Record()
     own = replace(STUDIES["gras"], question="My own question?")
-    (sheet,) = open_sheets(own, DataChoice(limit=2), record)
-    assert sheet.study is own
+    (inquiry,) = open_inquiries(own, DataChoice(limit=2), record)
+    assert inquiry.study is own
     assert record.declared["gras"]["question"] == "My own question?"
 
 
 def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Callable[..., Path]):
     record = Record()
-    open_sheet(OWN, DataChoice(dataset=f"folder:{people(12)}", limit=8), record)
+    open_inquiry(OWN, DataChoice(dataset=f"folder:{people(12)}", limit=8), record)
     (entry,) = record.datasets
     assert entry["persons"] == {
         "column": "name",
@@ -80,4 +80,4 @@ def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Cal
 def test_an_unknown_column_is_told_before_anything_is_scored(options: MeasureOptions, people: Callable[..., Path]):
     choice = DataChoice(dataset=f"folder:{people(4)}", **vars(options))
     with pytest.raises(UnknownName, match="gender"):
-        open_sheet(OWN, choice, Record())
+        open_inquiry(OWN, choice, Record())

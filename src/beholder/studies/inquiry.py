@@ -1,11 +1,11 @@
-"""Sheets: on which data set a study is asked, opened and recorded."""
+"""Inquiry: a study on a data set. Which studies are asked, on which data, opened and recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from beholder.comparison import people_of
 from beholder.core.errors import UsageError
@@ -14,14 +14,17 @@ from beholder.core.record import Record
 from beholder.core.tables import column_in
 from beholder.datasets import DATASETS, data_root, open_dataset
 from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.images import CHANGES
 from beholder.datasets.selection import Edges, parse_bins
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import group_counts
+from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
-from beholder.studies.study import MeasureOptions, Study
+from beholder.studies.study import MeasureOptions, Study, Tasks
 
 if TYPE_CHECKING:
     from beholder.studies.study import Study
+
 
 Own = Mapping[str, object]  # the given options of the studies, by name
 
@@ -30,7 +33,7 @@ def chosen_studies(
     names: Sequence[str], own: Own, *, data: Path | None, dataset: str | None, models: Sequence[object] = ()
 ) -> list[Study]:
     """The named studies, the one that an option chooses, or what fits the data at hand; with their own options."""
-    for study in STUDIES.values():
+    for study in STUDIES.values() if own else ():
         if any(option.chooses and option.name in own for option in study.options):
             return [_chosen_by_option(study, names, own, dataset)]
     embedded = data is None and dataset is None and not models and not own
@@ -73,7 +76,7 @@ def _defaults(*, data: Path | None, dataset: str | None, embedded: bool) -> list
     return [study.name for study in STUDIES.values() if study.default in wanted]
 
 
-# Sheets
+# Inquiries
 
 
 def _given_bins(given: Mapping[str, Sequence[float]] | Sequence[str] | None) -> dict[str, Edges]:
@@ -119,23 +122,36 @@ class DataChoice(MeasureOptions):
     )
 
 
-class Sheet(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Inquiry:
     """A study on a data set."""
 
     study: Study
     dataset: Dataset
+    _tasks: dict[Tasks, Sequence[Task]] = field(default_factory=dict, init=False, repr=False)
+
+    def tasks(self, **model: bool) -> Sequence[Task]:
+        """What is asked of a model that answers in words, that is a detector, or neither; made once."""
+        made = self.study.tasks_of(**model)
+        if made not in self._tasks:
+            self._tasks[made] = list(made(self.dataset))
+        return self._tasks[made]
+
+    def changed(self, count: int) -> dict[str, Inquiry]:
+        """The inquiry after so many small changes of the pictures, each by name."""
+        return {name: replace(self, dataset=self.dataset.perturbed(name)) for name in list(CHANGES)[:count]}
 
 
-def open_sheets(study: Study, choice: DataChoice, record: Record) -> Iterator[Sheet]:
-    """A study on its data set; one that is asked everywhere, on each of its data sets that is at hand."""
+def open_inquiries(study: Study, choice: DataChoice, record: Record) -> Iterator[Inquiry]:
+    """A study on its data set; one that is asked on all of them, on each of its data sets that is at hand."""
     if choice.dataset or choice.data is None or not study.asks.all_datasets:
-        yield open_sheet(study, choice, record)
+        yield open_inquiry(study, choice, record)
         return
     for name in datasets_here(study, choice.data):
-        yield open_sheet(study, replace(choice, dataset=name), record)
+        yield open_inquiry(study, replace(choice, dataset=name), record)
 
 
-def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Sheet:
+def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Inquiry:
     """A study on one data set; the record says what they are. Imported scores need no images to be there."""
     source = choice.dataset or default_dataset(study, choice.data)
     whole = open_dataset(source, choice.data, choice.settings)
@@ -165,7 +181,7 @@ def open_sheet(study: Study, choice: DataChoice, record: Record, *, scored: bool
             "notes": list(dataset.notes),
         }
     )
-    return Sheet(study, dataset)
+    return Inquiry(study, dataset)
 
 
 def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> dict[str, Any]:
