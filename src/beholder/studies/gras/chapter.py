@@ -22,8 +22,8 @@ from beholder.chapter.chapter import (
     points_cell,
     tabled,
 )
+from beholder.chapter.finding import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
-from beholder.chapter.queries import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings

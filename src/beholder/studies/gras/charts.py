@@ -33,8 +33,8 @@ from beholder.chapter.charts import (
     shown,
     whiskers,
 )
+from beholder.chapter.finding import FOUND, metric_rows, one_row, widest_first
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
-from beholder.chapter.queries import FOUND, metric_rows, one_row, widest_first
 from beholder.studies.gras import phrases
 from beholder.studies.gras.phrases import CROSSED, MOST_MODELS, TOP, attribute_name, group_name, pair_names, pair_text
 

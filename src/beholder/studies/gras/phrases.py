@@ -9,9 +9,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import turned
+from beholder.chapter.finding import FOUND, deciding_rows, metric_rows, turned, widest_first, with_metrics
 from beholder.chapter.numbers import ABSENT, Result, listed
-from beholder.chapter.queries import FOUND, deciding_rows, metric_rows, widest_first, with_metrics
 from beholder.core.results import PLAIN
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.prompts import VALENCES
