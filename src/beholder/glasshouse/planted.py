@@ -129,9 +129,6 @@ def expected_average_precision(whole: int, glimpsed: int, without: int) -> float
 
     The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
     the precision there is (whole + k) / (whole + r).
-
-    >>> expected_average_precision(5, 0, 5), round(expected_average_precision(0, 1, 1), 3)
-    (1.0, 0.75)
     """
     rest = glimpsed + without
     by_chance = sum(
@@ -214,11 +211,7 @@ _BY_TRAIT = {planted.trait: planted for planted in PLANTED_TRAITS}
 
 
 def p_yes(trait: str, presentation: str, skin_tone: int, age_years: int, *, pose: int = 0, lighting: int = 0) -> float:
-    """Planted P(Yes); pose and light at their middle add nothing.
-
-    >>> round(p_yes("brave", "woman", 4, 30), 3), round(p_yes("brave", "man", 4, 30), 3)
-    (0.6, 0.4)
-    """
+    """Planted P(Yes); pose and light at their middle add nothing."""
     planted = _BY_TRAIT.get(trait)
     turn, light = sway_signs(trait)
     sway = SWAY * (turn * pose + light * lighting) / 2
