@@ -24,7 +24,16 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, one_row, widest_first, with_metrics
+from beholder.chapter.queries import (
+    FOUND,
+    by_column,
+    deciding_rows,
+    metric_rows,
+    once_per_table,
+    one_row,
+    widest_first,
+    with_metrics,
+)
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
@@ -83,6 +92,7 @@ def groups(part: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(means["group"].drop_nulls()))
 
 
+@once_per_table
 def pairs(part: pl.DataFrame) -> list[Pair]:
     """Which groups are compared; a name that no group has stands for the rest."""
     known = set(groups(part))
@@ -90,11 +100,13 @@ def pairs(part: pl.DataFrame) -> list[Pair]:
     return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
 
 
+@once_per_table
 def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """The rows that compare these two groups."""
     return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
 
 
+@once_per_table
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
 
@@ -142,7 +154,7 @@ def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
 
 def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
     """A metric of both groups of a pair, each by concept; the rest has no rows of its own."""
-    return [by_concept(part.filter(group=name), metric) for name in pair.names]
+    return [by_column(metric_rows(part, metric).filter(group=name), "concept") for name in pair.names]
 
 
 def root(squared: float) -> float:
