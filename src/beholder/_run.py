@@ -22,10 +22,9 @@ import polars as pl
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName
 from beholder.core.files import store_folder, write_whole
-from beholder.core.read import read_own_csv
 from beholder.core.record import Record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv, read_own_csv
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.report import PERTURBED, Report, build_report

@@ -136,8 +136,7 @@ def _package(point: EntryPoint) -> str:
 # Plug-ins
 
 ENVIRONMENT = "BEHOLDER_PLUGINS"
-loaded_plugins: list[str] = []
-"""Those that ran in this process; workers elsewhere load them too."""
+loaded_plugins: list[str] = []  # those that ran in this process; workers elsewhere load them too
 
 
 def load_plugins(named: Iterable[str] = ()) -> None:

@@ -5,8 +5,9 @@ A frozen value. Attribute values keep the source's own words; the labels are sou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
 from beholder.datasets.images import OF_FILES, Changed, Drawing, Source, changed_uri, files_of, is_plain_file, source_of
 from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
-from beholder.datasets.settings import GroupWords, Setting, Settings
+from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts
 from beholder.glasshouse.portrait import RENDERER_VERSION
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -167,6 +168,14 @@ class Dataset:
 def is_present(uri: str) -> bool:
     """Whether everything that a picture is made of is there."""
     return all(map(is_file, files_of(uri)))
+
+
+def with_steps(dataset: Dataset, steps: Steps, every: Iterable[str]) -> Dataset:
+    """A selection by words: its notes are the steps and how many images each group has, also of what will be left."""
+    assert dataset.group_words is not None
+    counts = partial(group_counts, attribute=dataset.group_words.attribute)
+    notes = (*steps.notes, counts(dataset.table))
+    return replace(dataset, notes=notes, partial=True, remarks=lambda rows: [counts(rows)], source_ids=frozenset(every))
 
 
 def with_bins(dataset: Dataset, bins: Mapping[str, Edges]) -> Dataset:

@@ -19,8 +19,7 @@ from beholder.glasshouse.outfits import WORN
 from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, area, drawn_columns, portrait_uri
 from beholder.glasshouse.world import OCCUPATIONS, faces
 
-REFERENCE = "glasshouse/"
-"""How the names of the embedded reference models begin."""
+REFERENCE = "glasshouse/"  # how the names of the embedded reference models begin
 
 # P(word | outfit, presentation): how captions name the work of a drawn person. Each row adds up to 1.
 # Judges are the control: the words are the same for women and men.
@@ -94,8 +93,7 @@ def planted_row(
 
 # What is planted in the world of objects
 
-EACH = 64
-"""Pictures of each group."""
+EACH = 64  # pictures of each group
 
 
 class PlantedObject(NamedTuple):
@@ -103,8 +101,7 @@ class PlantedObject(NamedTuple):
 
     item: str
     wearers: Mapping[str, int]
-    whole: Mapping[str, int]
-    """Of the wearers, those on whom all of it is drawn; on the others, a strip."""
+    whole: Mapping[str, int]  # of the wearers, those on whom all of it is drawn; on the others, a strip
     note: str
 
 
@@ -176,12 +173,9 @@ class PlantedTrait(NamedTuple):
 
     trait: str
     valence: str
-    attribute: str | None
-    """`gender`, `skin_tone` or `age`; None for a control."""
-    effect: float
-    """P(Yes) of women less men, of skin tone 10 less 1, of people of 65 and more less those up to 45."""
-    base: float
-    """P(Yes) midway between the ends."""
+    attribute: str | None  # `gender`, `skin_tone` or `age`; None for a control
+    effect: float  # P(Yes) of women less men, of skin tone 10 less 1, of people of 65 and more less those up to 45
+    base: float  # P(Yes) midway between the ends
 
 
 PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
@@ -211,10 +205,8 @@ PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
     PlantedTrait("bad", "negative", None, 0.0, 0.35),
 )
 ATTRIBUTES = ("gender", "skin_tone", "age")
-OTHER_BASE = 0.50
-"""P(Yes) for a word that is not in the table: no association."""
-SWAY = 0.04
-"""How far the head fully turned, or the light at its strongest, moves P(Yes)."""
+OTHER_BASE = 0.50  # P(Yes) for a word that is not in the table: no association
+SWAY = 0.04  # how far the head fully turned, or the light at its strongest, moves P(Yes)
 YOUNG, OLD = 45, 65
 """An association with age rises between these years: hair greys and lines deepen there, and hardly before."""
 

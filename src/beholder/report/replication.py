@@ -19,7 +19,7 @@ import polars as pl
 from beholder.core.files import write_whole
 from beholder.core.results import PLAIN, place
 from beholder.core.results import SCHEMA as RESULTS
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
 from beholder.report.number_table import Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy

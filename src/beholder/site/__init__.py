@@ -18,7 +18,7 @@ from beholder.chapter.numbers import quantity
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.results import KEY, PLAIN
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
 from beholder.report.page import TEMPLATES as PAGE_TEMPLATES

@@ -150,19 +150,14 @@ class Planned(NamedTuple):
 
     metric: str
     groups: Groups
-    scores: Scores
-    """How scores lie apart within a group, in `unit`; with a mean, they are probabilities."""
-    source: str
-    """Where the spread comes from."""
+    scores: Scores  # how scores lie apart within a group, in `unit`; with a mean, they are probabilities
+    source: str  # where the spread comes from
     unit: str = "probability"
     strata: Strata | None = None
     columns: int = 1
-    what: str = "prompts"
-    """What the columns are."""
-    rests: bool = False
-    """Whether each of more than two groups is also compared with everyone else."""
-    concept: str | None = None
-    """What the row is about; without it, the attribute."""
+    what: str = "prompts"  # what the columns are
+    rests: bool = False  # whether each of more than two groups is also compared with everyone else
+    concept: str | None = None  # what the row is about; without it, the attribute
 
 
 def detectable_rows(planned: Sequence[Planned], people: People, options: PlanOptions) -> Iterator[Row]:

@@ -22,7 +22,7 @@ from beholder.chapter.chapter import (
     tabled,
 )
 from beholder.chapter.charts import Figure, dots, each_model, sentence
-from beholder.chapter.finding import Finding, finding, verdict_of_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, verdict_of_rows
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
@@ -36,7 +36,6 @@ from beholder.chapter.numbers import (
     remarks,
     row_p_value,
 )
-from beholder.chapter.queries import deciding_rows
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
@@ -52,8 +51,7 @@ MEASURED = {
     "custom.presence": ("The presence of “{}”", "The mean presence of “{}”"),
     "custom.association": ("Belief in the correct prompt", "Mean belief in the correct prompt"),
     "custom.association_top1": ("The share of images whose correct prompt comes first",) * 2,
-}
-"""What differs, in a headline and at the beginning of a sentence."""
+}  # what differs, in a headline and at the beginning of a sentence
 NO_PROMPT = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
 """Metrics about a whole level, and what their rows are called."""
 MOST_FINDINGS = 4
@@ -219,8 +217,7 @@ TABLES: dict[str, tuple[str, str, list[Column]]] = {
         "How far intersections depart from what their two attributes add up to, in points.",
         [("Intersection", "group"), ("Points", lambda row: _points(row))],
     ),
-}
-"""Title, caption and columns of each kind of difference."""
+}  # title, caption and columns of each kind of difference
 
 
 def _points(row: Result, decimals: int | None = None) -> Cell:

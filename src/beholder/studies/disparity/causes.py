@@ -24,8 +24,7 @@ MEASURED = {
     "area": ("share of the picture", "largest box of the concept, mean over images that show it"),
     "instances": ("boxes", "boxes of the concept, mean over images that show it"),
 }
-NAMES_LISTED = 3
-"""How many names a note lists per group."""
+NAMES_LISTED = 3  # how many names a note lists per group
 IDS_LISTED, IDS_CONCEPTS = 10, 10
 """How many image ids a row lists, and how many concepts have such rows: those with the widest gaps."""
 

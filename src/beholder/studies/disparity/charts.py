@@ -31,24 +31,11 @@ from beholder.chapter.charts import (
     shown,
     whiskers,
 )
+from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result
-from beholder.chapter.queries import by_model, metric_rows
+from beholder.studies.disparity import findings
 from beholder.studies.disparity.agreement import COLOURS
-from beholder.studies.disparity.findings import (
-    AGREES,
-    OPPOSES,
-    UNKNOWN,
-    Pair,
-    by_concept,
-    calibration_gaps,
-    decided,
-    ends,
-    of_pair,
-    pairs,
-    root,
-    sides,
-    tested,
-)
+from beholder.studies.disparity.findings import AGREES, OPPOSES, UNKNOWN, Pair
 
 BARS = 12  # how many gaps are drawn in either direction
 STACK = 8  # a strip has room for at least so many stacked dots
@@ -83,7 +70,7 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _numbered(part: pl.DataFrame) -> list[tuple[Pair, str]]:
-    known = pairs(part)
+    known = findings.pairs(part)
     return [(pair, "" if len(known) == 1 else f"-{place}") for place, pair in enumerate(known, 1)]
 
 
@@ -91,7 +78,7 @@ def _numbered(part: pl.DataFrame) -> list[tuple[Pair, str]]:
 
 
 def _gap_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    if rows := [_in_points(row) for row in ends(tested(part, pair), BARS)]:
+    if rows := [_in_points(row) for row in findings.ends(findings.tested(part, pair), BARS)]:
         caption = (
             "Bars: gap at the same prevalence for both groups, with 95 % intervals that hold for all concepts at once; "
             f"pale: no difference found. Ticks: the published gap.{_coloured(rows, TOWARDS)}"
@@ -147,13 +134,13 @@ def _in_points(row: Result) -> Result:
 
 def calibration_bars(part: pl.DataFrame, pair: Pair) -> Rows:
     """How much farther confidence is off for the first group than for the second, in points, by concept."""
-    first, second = sides(part, "miscalibration", pair)
-    published = by_concept(of_pair(part, pair), "ece_gap")
+    first, second = findings.sides(part, "miscalibration", pair)
+    published = findings.by_concept(findings.of_pair(part, pair), "ece_gap")
     near, rows = _association(part, pair), []
-    for row in calibration_gaps(part, pair).to_dicts():
+    for row in findings.calibration_gaps(part, pair).to_dicts():
         concept = row["concept"]
         if concept in first and concept in second:
-            gap = root(first[concept]["value"]) - root(second[concept]["value"])
+            gap = findings.root(first[concept]["value"]) - findings.root(second[concept]["value"])
             raw, words = published.get(concept, {}).get("value"), near.get(concept, UNKNOWN)
             rows.append(_in_points({**row, "value": gap, "raw": raw, "low": None, "high": None, "words": words}))
     return sorted(rows, key=lambda row: -float(row["value"]))
@@ -161,7 +148,7 @@ def calibration_bars(part: pl.DataFrame, pair: Pair) -> Rows:
 
 def _association(part: pl.DataFrame, pair: Pair) -> dict[str, str]:
     """Of every concept with a word vector, to which group's words it is nearer."""
-    rows = metric_rows(of_pair(part, pair), "word_alignment").filter(pl.col("value") != 0)
+    rows = metric_rows(findings.of_pair(part, pair), "word_alignment").filter(pl.col("value") != 0)
     return {row["concept"]: _nearer(pair.names[0 if row["value"] > 0 else 1]) for row in rows.to_dicts()}
 
 
@@ -203,8 +190,8 @@ def _strips(part: pl.DataFrame, gaps: str, calibration: str = "") -> Iterator[Fi
 
 def _gap_dots(part: pl.DataFrame, pair: Pair) -> Rows:
     """The tested gaps, and their mean as a row without a concept."""
-    near, mean = _association(part, pair), decided(of_pair(part, pair), "mean_ap_gap_matched")
-    rows = [{**row, "words": near.get(row["concept"], UNKNOWN)} for row in tested(part, pair).to_dicts()]
+    near, mean = _association(part, pair), findings.decided(findings.of_pair(part, pair), "mean_ap_gap_matched")
+    rows = [{**row, "words": near.get(row["concept"], UNKNOWN)} for row in findings.tested(part, pair).to_dicts()]
     dots = [{**_in_points(row), "low": None, "high": None} for row in rows]
     return [*dots, *([{**_in_points(mean), "concept": None, "words": None}] if mean and dots else [])]
 

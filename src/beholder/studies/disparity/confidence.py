@@ -38,8 +38,7 @@ KINDS = ("ece", "ece_adaptive", "brier")
 FEW_TO_MATCH = "fewer than two images with the concept or without it: prevalence cannot be matched"
 FEW_TO_TEST = f"fewer than {FEWEST} people of one group with it or without it: not tested"
 TOGETHER = "bounds hold for all concepts at once"
-DRAWN = 5
-"""How many concepts get a reliability diagram: those with the widest gaps."""
+DRAWN = 5  # how many concepts get a reliability diagram: those with the widest gaps
 
 
 def calibration_rows(data: ConceptScores, confidence: Confidence, options: MeasureOptions) -> Iterator[Row]:

@@ -11,7 +11,20 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
+from beholder.chapter.finding import (
+    FOUND,
+    Finding,
+    by_column,
+    deciding_rows,
+    finding,
+    metric_rows,
+    once_per_table,
+    one_row,
+    turned,
+    verdict_of_rows,
+    widest_first,
+    with_metrics,
+)
 from beholder.chapter.numbers import (
     MINUS,
     Result,
@@ -23,16 +36,6 @@ from beholder.chapter.numbers import (
     points_range,
     row_p_value,
     signed,
-)
-from beholder.chapter.queries import (
-    FOUND,
-    by_column,
-    deciding_rows,
-    metric_rows,
-    once_per_table,
-    one_row,
-    widest_first,
-    with_metrics,
 )
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
@@ -50,8 +53,7 @@ class Pair(NamedTuple):
 
     first: str
     second: str
-    rest: bool = False
-    """Whether `second` stands for all other groups together."""
+    rest: bool = False  # whether `second` stands for all other groups together
 
     @property
     def names(self) -> tuple[str, str]:
@@ -128,6 +130,7 @@ def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return gaps(part, pair).filter(TESTED)
 
 
+@once_per_table
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Gaps of miscalibration that were tested, the widest first; `found` and bounds as in `gaps`."""
     table = deciding_rows(of_pair(part, pair), "miscalibration_gap").filter(TESTED)
@@ -154,7 +157,7 @@ def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
 
 def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
     """A metric of both groups of a pair, each by concept; the rest has no rows of its own."""
-    return [by_column(metric_rows(part, metric).filter(group=name), "concept") for name in pair.names]
+    return [by_concept(part.filter(group=name), metric) for name in pair.names]
 
 
 def root(squared: float) -> float:

@@ -32,8 +32,7 @@ from beholder.studies.study import MeasureOptions
 AP, COUNT = "average precision", "concepts"
 NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
 FAULTLESS = "ranked without an error, or all scores equal: no interval"
-ROUNDING = 1e-5
-"""Draws are float32: intervals narrower than this are rounding."""
+ROUNDING = 1e-5  # draws are float32: intervals narrower than this are rounding
 FOUND_IN_FOUR_OF_FIVE = 2.8015852181129683
 """A gap this many standard errors wide has p ≤ 0.05 in four of five data sets."""
 ALONE = "found at p ≤ 0.05 in four of five such data sets; for one concept alone"
@@ -43,12 +42,10 @@ TOGETHER = "bounds hold for all concepts and the mean at once"
 class Judgements(NamedTuple):
     """What the engine says of each pair: of all its gaps by concept, of their mean, and of their mean width."""
 
-    gaps: dict[tuple[int, int], Comparison]
-    """By pair and concept; only those that were tested."""
+    gaps: dict[tuple[int, int], Comparison]  # by pair and concept; only those that were tested
     means: list[Comparison]
     widths: list[Comparison]
-    inner: dict[str, dict[tuple[int, int], Comparison]]
-    """The gaps of each stratum."""
+    inner: dict[str, dict[tuple[int, int], Comparison]]  # the gaps of each stratum
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,8 @@ class Gaps:
     alone: tuple[LeaveOneOut, LeaveOneOut]
     """The precision with each image left out in turn: as it is, and at matched prevalence."""
     draws: Precision
-    null: Array
-    """Matched gaps when people change groups: pairs × concepts × shuffles."""
-    within: Array
-    """The same within the strata; equal to `null` where there are none."""
+    null: Array  # matched gaps when people change groups: pairs × concepts × shuffles
+    within: Array  # the same within the strata; equal to `null` where there are none
     inner: Mapping[str, Gaps] = field(default_factory=dict)
     """The gaps in each stratum with five people of every group: opposite gaps do not cancel there."""
 

@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from beholder.core.tables import read_table
+from beholder.core.tables import read_table, text_columns
 from beholder.glasshouse.world import with_article
-from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated, text_columns
+from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated
 
 SYNSET = re.compile(r"(?P<lemma>.+)\.(?P<kind>[nvasr])\.(?P<sense>\d+)")
-Words = Mapping[str, str]
-"""Words by concept."""
+Words = Mapping[str, str]  # words by concept
 
 
 def read_ambiguous(path: Path) -> dict[str, str]:
@@ -58,8 +57,7 @@ def concept_name(concept: str, ambiguous: Words = AMBIGUOUS) -> str:
 
 # Disparity's prompts
 
-TEMPLATES = {"photo": "a photo of a {}"}
-"""CLIP's own template: the text vectors at hand were made with it."""
+TEMPLATES = {"photo": "a photo of a {}"}  # CLIP's own template: the text vectors at hand were made with it
 DRAWN = "a drawing of a person with {}"
 """The template on which the embedded world's models were trained; the article comes with the concept."""
 IS_THERE = Instruction("Is there a {} in the image? Answer with exactly one word: Yes or No.", yes="Yes", no="No")

@@ -29,18 +29,15 @@ Mask = npt.NDArray[np.bool_]
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
 GENDER, REST = "gender", "the rest"
-WITHIN = ("source", "branch")
-"""Labels that groups are compared within, where the data has them."""
+WITHIN = ("source", "branch")  # labels that groups are compared within, where the data has them
 
 
 class Sides(NamedTuple):
     """Two sets of images that are compared: a positive gap favours the first."""
 
     group: str
-    against: str
-    """The other group, or the name of the rest: never the name of a group then."""
-    first: int
-    """The set of `group`: its index in `sets`."""
+    against: str  # the other group, or the name of the rest: never the name of a group then
+    first: int  # the set of `group`: its index in `sets`
     second: int
 
     @property
@@ -57,8 +54,7 @@ class Confidence(NamedTuple):
     """Scores as probabilities; None where they are not probabilities."""
 
     values: Cells | None
-    source: str
-    """What the probabilities are, or why there are none."""
+    source: str  # what the probabilities are, or why there are none
 
 
 @dataclass(frozen=True)
@@ -71,12 +67,10 @@ class ConceptScores:
     present: Mask
     groups: Groups
     people: People
-    strata: Strata
-    """Labels that groups are compared within, as far as the data has them."""
+    strata: Strata  # labels that groups are compared within, as far as the data has them
     dataset: Dataset
     unit: str = "score"
-    is_probability: bool = False
-    """Whether the scores are known to be probabilities."""
+    is_probability: bool = False  # whether the scores are known to be probabilities
 
     @property
     def codes(self) -> Codes:
