@@ -26,8 +26,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from beholder._run import load_run
-from beholder.chapter.finding import Finding
-from beholder.chapter.queries import deciding
+from beholder.chapter.finding import Finding, deciding
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, VERDICTS
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml

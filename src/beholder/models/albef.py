@@ -25,7 +25,7 @@ from beholder.models.checkpoint.checkpoint import (
     transformers,
 )
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
-from beholder.models.matching import BlipMatcher, MatchingScorer, Pictures, TextReading, Texts, unit
+from beholder.models.matching import BlipMatcher, MatchingScorer, TextReading, Texts, unit
 from beholder.models.spec import Config, LoadOptions, ModelSpec, Module, Tensor
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
@@ -57,9 +57,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     spec = ModelSpec(name, "matching", *(origin or files.origin), precision, settings)
     matcher = AlbefMatcher(model)
     scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return scorer.proved(folder)
 
 
 @dataclass(frozen=True)
@@ -138,12 +136,7 @@ class AlbefMatcher(BlipMatcher):
     """The parts of ALBEF in the order a score needs them; texts meet pictures as in BLIP."""
 
     def __init__(self, model: AlbefModel) -> None:
-        super().__init__(model, model.fusing_layers)
-
-    def pictures(self, pixels: Tensor) -> Pictures:
-        """The tower's states, and its first one projected."""
-        states = self._model.visual_encoder(pixel_values=pixels).last_hidden_state
-        return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
+        super().__init__(model, model.fusing_layers, model.visual_encoder)
 
     def texts(self, ids: Tensor) -> Texts:
         """The text layers' states, on to where the fusion reads the picture, and the first one projected."""

@@ -22,7 +22,6 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
     TorchScorer,
-    as_model_error,
     image_settings,
     open_checkpoint,
     refuse_unusable,
@@ -51,10 +50,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         "presence": kind.reading,
     }
     spec = opened.spec(name, "transformers", settings)
-    scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return kind(checkpoint, spec, device=device, batch_size=options.batch_size).proved(folder)
 
 
 class DenseScorer(TorchScorer):

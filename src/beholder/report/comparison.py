@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from beholder.chapter.finding import FOUND
 from beholder.chapter.numbers import Result, has_interval, number
-from beholder.chapter.queries import FOUND
 from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole

@@ -18,9 +18,8 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from beholder.chapter.chapter import Cell, Chapter, Table
-from beholder.chapter.finding import Finding, stored
+from beholder.chapter.finding import Finding, by_model, stored
 from beholder.chapter.numbers import ABSENT, drawn, has_interval
-from beholder.chapter.queries import by_model
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record

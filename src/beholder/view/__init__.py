@@ -15,7 +15,7 @@ import polars as pl
 from PIL import Image
 
 from beholder._run import Run, load_run
-from beholder.chapter.queries import deciding
+from beholder.chapter.finding import deciding
 from beholder.comparison import SIGNS, Groups, People, group_by, people_of
 from beholder.core.errors import BadImage, BeholderError, MissingData
 from beholder.core.results import KEY

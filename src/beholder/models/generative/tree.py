@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
+from beholder.models.checkpoint.checkpoint import replaced, running, torch
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.model_types import Reuse, model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
@@ -79,7 +79,7 @@ def looking_once(model: Module, pictures: int = 1) -> Iterator[None]:
                 repeated[name] = value.repeat_interleave(questions, dim=0)
         return repeated
 
-    with replaced_forward(tower, remembered):
+    with replaced(tower, "forward", remembered):
         yield
 
 
@@ -128,7 +128,7 @@ class TreeRunner:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         grown = partial(self._grow, tree, self._text.forward)
         looking = self._kernel[1].in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
-        with running(), windows_at_once(self._model), looking, replaced_forward(self._text, grown):
+        with running(), windows_at_once(self._model), looking, replaced(self._text, "forward", grown):
             return self._model(**inputs, use_cache=False).logits
 
     def _grow(
@@ -227,7 +227,7 @@ class _LastStep:
     @contextmanager
     def reading(self, positions: Tensor) -> Iterator[None]:
         self._positions = positions
-        with replaced_forward(self._module, self._apart):
+        with replaced(self._module, "forward", self._apart):
             yield
 
     def _only_read(self, states: Tensor, *others: object) -> Output:
@@ -327,7 +327,7 @@ class TrunkRunner:
             return forward(*args, position_ids=position_ids, **kwargs)
 
         known = forward is not None and "position_ids" in inspect.signature(forward).parameters
-        with replaced_forward(text, noting) if known else nullcontext():
+        with replaced(text, "forward", noting) if known else nullcontext():
             yield
 
 
