@@ -42,6 +42,7 @@ from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word, words_for
+from beholder.studies.public_figures.published import AXES
 
 KINDS = ("bias", "occupations", "association", "identity", "scale")
 PLAYERS_PLURAL = {"woman": "actresses", "man": "actors"}
@@ -530,7 +531,6 @@ WHAT = {
     "identity_given_image": "belief on the right name, given an image",
     "identity_given_name": "belief on the right image, given a name",
 }
-AXES = {"scale_parameters": "parameters", "scale_pairs": "training pairs"}
 NO_SAMPLE = "Models are no random sample, and those of one series are alike, so this need not be an effect of size."
 
 
