@@ -31,6 +31,7 @@ from beholder.comparison import (
 )
 from beholder.comparison.family import nothing_told
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
+from beholder.core.options import EFFECT, option
 from beholder.core.results import Row
 from beholder.metrics.association import half_precision_mean
 from beholder.metrics.intervals import Resampler, mean_interval
@@ -130,9 +131,14 @@ class PlanOptions:
 
     data: Path | None = None
     dataset: str | None = None
-    power: float = POWER
-    effect: float | None = None
-    """The effect that should be found; in probability for a gap, 1 − b for a ratio."""
+    power: float = option(POWER, "Probability of finding the effect.", min=0.05, max=0.999, panel=EFFECT)
+    effect: float | None = option(
+        None,
+        "Show how many images this effect needs (a gap in probability; 1 − b for a ratio).",
+        kind=float,
+        min=1e-6,
+        panel=EFFECT,
+    )
     results: pl.DataFrame | None = None
     """An earlier run, for its spreads."""
     person: str | None = None
