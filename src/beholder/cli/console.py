@@ -35,8 +35,7 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 AT_ONCE = 2.0
-BETWEEN_LINES = 30.0
-"""Seconds: shorter work leaves no bar behind; a log gets a line as often as this."""
+BETWEEN_LINES = 30.0  # seconds: shorter work leaves no bar behind; a log gets a line as often as this
 
 
 class Pace(ProgressColumn):

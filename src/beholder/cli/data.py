@@ -20,8 +20,7 @@ from beholder.datasets.faces import mend_fairface
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 
-NAMED = 10
-"""Images that are listed of each kind; `--json` has them all."""
+NAMED = 10  # images that are listed of each kind; `--json` has them all
 LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 4.0}
 """Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap."""
 UNITS = {"1 − b": "below a ratio of 1"}

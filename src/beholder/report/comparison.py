@@ -24,7 +24,7 @@ from beholder.core.record import Record, checked_record
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
-from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.page import rendered
 from beholder.report.report import short_names
 from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
 from beholder.studies import STUDIES
@@ -53,14 +53,11 @@ class Comparison:
     ['before', 'after']
     """
 
-    models: Sequence[str]
-    """The first is the baseline: a difference is that of another less the first."""
+    models: Sequence[str]  # the first is the baseline: a difference is that of another less the first
     table: pl.DataFrame
     record: Record
-    parts: int = 20
-    """Parts into which people were dealt, each left out once."""
-    folder: Path | None = None
-    """Where it is kept."""
+    parts: int = 20  # parts into which people were dealt, each left out once
+    folder: Path | None = None  # where it is kept
 
     @property
     def others(self) -> list[str]:
@@ -196,29 +193,22 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
 def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
-    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     (first, *others), record = named(comparison), comparison.record
     listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
-    return (
-        environment()
-        .get_template("comparison.html.j2")
-        .render(
-            first=first,
-            others=listed,
-            pairs=[
-                (name, lead(each), lines(each))
-                for name, each in zip(others, map(comparison.of, comparison.others), strict=True)
-            ],
-            record=record,
-            parts=comparison.parts,
-            ledger=_ledger(comparison),
-            models=record.models,
-            citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
-            css="\n".join(css),
-            scripts=scripts,
-            policy=policy(scripts),
-        )
+    return rendered(
+        "comparison.html.j2",
+        ("files.js", "ledger.js"),
+        first=first,
+        others=listed,
+        pairs=[
+            (name, lead(each), lines(each))
+            for name, each in zip(others, map(comparison.of, comparison.others), strict=True)
+        ],
+        record=record,
+        parts=comparison.parts,
+        ledger=_ledger(comparison),
+        models=record.models,
+        citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
     )
 
 

@@ -22,7 +22,7 @@ from beholder.core.results import SCHEMA as RESULTS
 from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
 from beholder.report.number_table import Column, Ledger, packed
-from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.page import rendered
 from beholder.studies import STUDIES
 from beholder.studies.printed import (
     CANNOT_BE,
@@ -58,8 +58,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "reason": pl.String(),
     "origin": pl.String(),
 }
-RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")
-"""Where our value comes from."""
+RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")  # where our value comes from
 _OURS: dict[str, pl.DataType] = {
     **{name: kind for name, kind in RESULTS.items() if name not in ("study", "verdict", "unit")},
     "origin": pl.String(),
@@ -273,33 +272,26 @@ def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *,
 
 def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list[str]) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
-    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     number = counts(cells)
     origins = [origin for origin in ORIGINS if any(each[origin] for each in number.values())]
     sources = [source for _, printed in printed_studies() for source in printed.sources]
-    return (
-        environment()
-        .get_template("replication.html.j2")
-        .render(
-            title="Printed beside measured" if models else "The printed tables, checked",
-            subtitle=" · ".join([_size(cells), *models]),
-            lead=_lead(cells, models),
-            verdicts=[
-                (verdict, [f"{number[verdict][origin]:,}" for origin in origins], meaning)
-                for verdict, meaning in VERDICTS.items()
-            ],
-            origins=[ORIGIN_NAMES[origin] for origin in origins],
-            agreement=_agreement(checks),
-            checks=sorted(checks, key=lambda check: check.holds),
-            names={check.study: _name(check.study) for check in checks},
-            ledger=_ledger(cells, sources),
-            sources=sources,
-            citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
-            css="\n".join(css),
-            scripts=scripts,
-            policy=policy(scripts),
-        )
+    return rendered(
+        "replication.html.j2",
+        ("files.js", "ledger.js"),
+        title="Printed beside measured" if models else "The printed tables, checked",
+        subtitle=" · ".join([_size(cells), *models]),
+        lead=_lead(cells, models),
+        verdicts=[
+            (verdict, [f"{number[verdict][origin]:,}" for origin in origins], meaning)
+            for verdict, meaning in VERDICTS.items()
+        ],
+        origins=[ORIGIN_NAMES[origin] for origin in origins],
+        agreement=_agreement(checks),
+        checks=sorted(checks, key=lambda check: check.holds),
+        names={check.study: _name(check.study) for check in checks},
+        ledger=_ledger(cells, sources),
+        sources=sources,
+        citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
     )
 
 
