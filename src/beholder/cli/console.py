@@ -162,6 +162,16 @@ def upload_question(*, yes: bool) -> Callable[[str], bool]:
     return allowed
 
 
+def say(text: str) -> None:
+    """A line of the result, as it is: nothing in it is markup, and it can be copied whole."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A line said along the way."""
+    err.print(text, markup=False, soft_wrap=True)
+
+
 def say_json(value: object) -> None:
     """One JSON document on standard output."""
     sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from beholder.chapter.finding import FOUND
-from beholder.chapter.numbers import Result, has_interval, number
+from beholder.chapter.numbers import has_interval, number
 from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
@@ -101,34 +101,16 @@ def lines(comparison: Comparison) -> list[Line]:
     surest = [rows.sort("p_value", nulls_last=True).row(0, named=True) for _, rows in by_metric]
     differences = [{**row, "value": row["difference"], "landmark": 0.0} for row in surest]
     scales = scales_of(differences)
-    return [
-        _line(
-            metric,
-            rows,
-            row,
-            mark_of(row, scales[unit_of(row)]) if unit_of(row) in scales and has_interval(row) else None,
+    made = []
+    for (metric, rows), row in zip(by_metric, differences, strict=True):
+        known = STUDIES[row["study"]].metric(metric) if row["study"] in STUDIES else None
+        scale = scales.get(unit_of(row)) if has_interval(row) else None
+        shown = (place(row), f"{row['first']:.3g}", f"{row['second']:.3g}", with_interval(row))
+        counted = (rows.filter(FOUND).height, rows.height)
+        made.append(
+            Line(metric, known.meaning if known else "", *counted, *shown, mark_of(row, scale) if scale else None)
         )
-        for (metric, rows), row in zip(by_metric, differences, strict=True)
-    ]
-
-
-def _line(metric: str, rows: pl.DataFrame, surest: Result, mark: Mark | None) -> Line:
-    return Line(
-        metric,
-        _meaning(rows["study"][0], metric),
-        rows.filter(FOUND).height,
-        rows.height,
-        place(surest),
-        f"{surest['first']:.3g}",
-        f"{surest['second']:.3g}",
-        with_interval(surest),
-        mark,
-    )
-
-
-def _meaning(study: str, metric: str) -> str:
-    known = STUDIES[study].metric(metric) if study in STUDIES else None
-    return known.meaning if known else ""
+    return made
 
 
 def with_interval(row: dict[str, Any]) -> str:

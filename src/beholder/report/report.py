@@ -262,15 +262,10 @@ def _without_gaps(table: Table) -> Table:
 
 def study_of(name: str, record: Record) -> Study:
     """The study as it came with Beholder, or as the run's record declares it."""
-    known = STUDIES.get(name)
-    declared = record.declared.get(name)
-    if known is not None and declared is None:
-        return known
-    return _declared(known or Study(name, name, "", ""), declared or {})
-
-
-def _declared(study: Study, entry: dict[str, Any]) -> Study:
-    """The study as a run declares it."""
+    study = STUDIES.get(name) or Study(name, name, "", "")
+    entry = record.declared.get(name)
+    if entry is None:
+        return study
     named = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
     told: dict[str, Any] = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
     metrics = tuple(Metric(**metric) for metric in entry.get("metrics", []))
