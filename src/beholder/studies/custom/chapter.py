@@ -226,10 +226,6 @@ def _points(row: Result, decimals: int | None = None) -> Cell:
     return Cell(points(row["value"], places), bounds, strong=row["verdict"] == DIFFERENCE)
 
 
-def _attribute(row: Result) -> str:
-    return f"{row['subset']} within {within(row)}" if within(row) else str(row["subset"])
-
-
 def _prompt(row: Result) -> str:
     base = BASES[row["metric"]]
     level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
@@ -237,7 +233,13 @@ def _prompt(row: Result) -> str:
     return f"{level}{NO_PROMPT.get(base, row['concept'] or '')}{suffix}"
 
 
-LEFT: list[Column] = [("Attribute", _attribute), ("Prompt", _prompt)]
+LEFT: list[Column] = [
+    ("Attribute", lambda row: row["subset"] + (f" within {within(row)}" if within(row) else "")),
+    ("Prompt", _prompt),
+]
+    ("Attribute", lambda row: row["subset"] + (f" within {within(row)}" if within(row) else "")),
+    ("Prompt", _prompt),
+]
 
 
 def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
