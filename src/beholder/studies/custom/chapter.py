@@ -33,7 +33,6 @@ from beholder.chapter.numbers import (
     points,
     points_decimals,
     points_range,
-    remarks,
     row_p_value,
 )
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
@@ -237,9 +236,6 @@ LEFT: list[Column] = [
     ("Attribute", lambda row: row["subset"] + (f" within {within(row)}" if within(row) else "")),
     ("Prompt", _prompt),
 ]
-    ("Attribute", lambda row: row["subset"] + (f" within {within(row)}" if within(row) else "")),
-    ("Prompt", _prompt),
-]
 
 
 def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -277,7 +273,7 @@ def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, 
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
     absent = [row for row in rows if row["value"] is None]
-    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {remarks(row)}" for row in absent)
+    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {row['note']}" for row in absent)
     table = _table(part, lines, left, columns, sentence("", _prompts(level, attribute)), caption)
     return table._replace(notes=tuple(notes), long=False)
 
