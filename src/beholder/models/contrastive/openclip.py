@@ -90,9 +90,8 @@ class OpenClipContrastive(TorchContrastive):
         super().__init__(model, spec, max_length=tokenizer.context_length, **options)
         self._tokenizer = tokenizer
         own = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
-        self._transform = transform or own
-        split = proven(transform_split(model.visual.preprocess_cfg), self.prepare)
-        self._prepare_apart(split, ByTransform(self._transform))
+        self._transform = ByTransform(transform or own)
+        self._prepare_apart(proven(transform_split(model.visual.preprocess_cfg), self._transform), self._transform)
 
     @classmethod
     def from_name(cls, rest: str, options: LoadOptions) -> OpenClipContrastive:
@@ -114,8 +113,6 @@ class OpenClipContrastive(TorchContrastive):
         scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
         with as_model_error(weights.file, LIBRARY):
             scorer.verify()
-        if options.decode == "gpu":
-            scorer.decode_on_gpu()
         return scorer
 
     @classmethod
@@ -143,7 +140,7 @@ class OpenClipContrastive(TorchContrastive):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        return ByTransform(self._transform)(image)
+        return self._transform(image)
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> float:
         output = self._model(self._pixels(prepared), self._tokens([text]))

@@ -142,8 +142,6 @@ class TransformersContrastive(TorchContrastive):
             kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
             scorer.verify()
-        if options.decode == "gpu":
-            scorer.decode_on_gpu()
         return scorer
 
     @classmethod
