@@ -18,14 +18,14 @@ from rich.console import Console
 
 from beholder._run import Run
 from beholder._steps import measure
-from beholder.core.read import read_own_csv
+from beholder.core.tables import read_own_csv
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.exports import FORMATS
 from beholder.report.page import render
 from beholder.report.report import short_names
-from beholder.report.terminal import print_summary
+from beholder.report.summary import print_summary
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import custom_study
 from beholder.studies.disparity.study import DISPARITY

@@ -22,14 +22,13 @@ from beholder._compare import compare_models
 from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder.prompts.prompt_set import prompt_set
-from beholder.published.ledger import ledger
 from beholder.report.comparison import write_comparison
 from beholder.report.page import write_page
-from beholder.report.replication import write_replication
+from beholder.report.replication import ledger, write_replication
 from beholder.scores.recorded import Places
-from beholder.site.build import build_site
+from beholder.site import build_site
 from beholder.studies.custom.study import custom_study
-from beholder.view.gallery import open_gallery
+from beholder.view import open_gallery
 from beholder.view.server import viewer
 
 RUNS = "window.ran=1"

@@ -26,8 +26,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from beholder._run import load_run
-from beholder.chapter.finding import Finding
-from beholder.chapter.queries import deciding
+from beholder.chapter.finding import Finding, deciding
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, VERDICTS
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
@@ -131,18 +130,12 @@ def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) ->
     if not all(_is_number(entry[key]) for key in (*BOUNDS, "by") if key in entry):
         raise UsageError(f"{location}: at_least, at_most and by are numbers.")
     undecided = entry.get("undecided", undecided)
+    where = {name: str(entry[name]) for name in WHERE if name in entry}
     if isinstance(entry.get("finding"), str) and "verdict_not" in entry and "metric" not in entry:
-        extra = sorted(set(entry) - {"finding", "verdict_not", "model", "dataset", "undecided"})
-        if extra:
+        if extra := sorted(set(entry) - {"finding", "verdict_not", "model", "dataset", "undecided"}):
             raise UsageError(f"{location}: a rule about a finding does not take {', '.join(extra)}.")
-        return Rule(
-            "",
-            _where(entry),
-            finding=entry["finding"],
-            verdict_not=ALIASES.get(entry["verdict_not"], entry["verdict_not"]),
-            undecided=undecided,
-            line=line,
-        )
+        unwanted = ALIASES.get(entry["verdict_not"], entry["verdict_not"])
+        return Rule("", where, finding=entry["finding"], verdict_not=unwanted, undecided=undecided, line=line)
     bounds = {name: entry[name] for name in BOUNDS if name in entry}
     if not isinstance(entry.get("metric"), str) or bool(bounds) == (entry.get("require") == NO_WORSE):
         raise UsageError(
@@ -153,11 +146,7 @@ def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) ->
         raise UsageError(f"{location}: better and by go with require = {NO_WORSE!r}.")
     undecided = {SHOWN: FAIL, POSSIBLE: PASS}.get(entry.get("require", ""), undecided)
     named = {name: entry[name] for name in ("require", "better", "by") if name in entry}
-    return Rule(entry["metric"], _where(entry), **bounds, **named, undecided=undecided, line=line)
-
-
-def _where(entry: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(entry[name]) for name in WHERE if name in entry}
+    return Rule(entry["metric"], where, **bounds, **named, undecided=undecided, line=line)
 
 
 def _is_number(value: object) -> bool:
@@ -172,7 +161,9 @@ def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared:
         *(each.name for study in STUDIES.values() for each in study.measures.metrics),
     }
     for rule in rules:
-        if rule.finding and rule.finding not in (questions := _questions()):
+        chapters = [(study.name, study.part("chapter")) for study in STUDIES.values() if rule.finding]
+        questions = [f"{name}.{kind}" for name, chapter in chapters if chapter for kind in chapter.questions]
+        if rule.finding and rule.finding not in questions:
             raise UnknownName("finding", rule.finding, questions)
         if rule.metric and rule.metric not in metrics:
             raise UnknownName("metric", rule.metric, metrics)
@@ -180,11 +171,6 @@ def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared:
             for name, value in rule.where.items():
                 if value not in (known := results[name].drop_nulls().unique()).to_list():
                     raise UnknownName(name, value, known, where="This run")
-
-
-def _questions() -> list[str]:
-    chapters = [(study.name, study.part("chapter")) for study in STUDIES.values()]
-    return [f"{name}.{kind}" for name, chapter in chapters if chapter for kind in chapter.questions]
 
 
 def judged(
@@ -355,15 +341,13 @@ def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
     first = baseline.select(*keys, first="value", first_low="low", first_high="high").unique(keys, maintain_order=True)
     both = results.rename({"value": "second"}).join(first, on=keys, how="full", coalesce=True, nulls_equal=True)
     difference = pl.col("second") - pl.col("first")
-    down = _square(pl.col("second") - pl.col("low")) + _square(pl.col("first_high") - pl.col("first"))
-    up = _square(pl.col("high") - pl.col("second")) + _square(pl.col("first") - pl.col("first_low"))
-    return both.with_columns(
-        difference=difference, low=difference - down.sqrt(), high=difference + up.sqrt(), value=pl.col("second")
+    below, above = pl.col("second") - pl.col("low"), pl.col("high") - pl.col("second")
+    first_below, first_above = pl.col("first") - pl.col("first_low"), pl.col("first_high") - pl.col("first")
+    down, up = (
+        (own.clip(0.0) ** 2 + other.clip(0.0) ** 2).sqrt()
+        for own, other in ((below, first_above), (above, first_below))
     )
-
-
-def _square(width: pl.Expr) -> pl.Expr:
-    return width.clip(lower_bound=0.0) ** 2
+    return both.with_columns(difference=difference, low=difference - down, high=difference + up, value="second")
 
 
 def _why_none(results: pl.DataFrame, rule: Rule) -> str:

@@ -22,15 +22,13 @@ import polars as pl
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName
 from beholder.core.files import store_folder, write_whole
-from beholder.core.read import read_own_csv
 from beholder.core.record import Record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv, read_own_csv
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
-from beholder.report.notebook import Charts, report_html
-from beholder.report.report import Report, build_report
-from beholder.report.sensitivity import PERTURBED
+from beholder.report.report import PERTURBED, Report, build_report
+from beholder.report.summary import Charts, report_html
 from beholder.scores.recorded import Places, recorded, scores_of
 from beholder.scores.score_matrix import Task
 

@@ -132,13 +132,8 @@ def folder_name(models: Sequence[str], studies: Sequence[str]) -> str:
 def file_stamps(paths: Iterable[Path]) -> list[list[object]]:
     """What tells files from those that lay there before: name, size and time of change."""
     files = [file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-    return [[str(file), status.st_size, status.st_mtime_ns] for file in files if (status := _status(file))]
-
-
-def _status(file: Path) -> os.stat_result | None:
-    with suppress(OSError):
-        return file.stat()
-    return None
+    found = [(file, file.stat()) for file in files if file.exists()]
+    return [[str(file), status.st_size, status.st_mtime_ns] for file, status in found]
 
 
 def _slug(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from beholder._audit import audit
 from beholder._run import Run
 from beholder.core.errors import MissingExtra, UsageError
-from beholder.report.trackers import headline_numbers
+from beholder.report.exports import headline_numbers
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

@@ -8,8 +8,7 @@ here nor in `beholder` is private.
 
 from beholder.chapter.chapter import Cell, Chapter, Question, Table
 from beholder.chapter.charts import Figure, chart, percent_axis
-from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
-from beholder.chapter.queries import deciding_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
 from beholder.comparison import (
     DIFFERENCE,
     Comparison,

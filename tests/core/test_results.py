@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.results import SCHEMA, Row, read_results, results_table, write_results
-from beholder.core.written_tables import restored
+from beholder.core.tables import restored
 
 HOSTILE = 'a "quoted", <b>name</b>\nof two lines, Zoë'
 

@@ -10,9 +10,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beholder.core.read import read_own_csv
 from beholder.core.results import SCHEMA, Row, results_table, write_results
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv, read_own_csv
 
 CELLS = st.lists(st.text(st.sampled_from("=+-@\t\r\n'\"a,|;＝ "), min_size=1, max_size=6), min_size=1, max_size=5)
 

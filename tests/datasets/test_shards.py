@@ -217,7 +217,7 @@ def test_a_data_set_of_the_hub_is_read_there(layouts: dict[str, str], hub: Path,
 def test_a_name_that_the_hub_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(MissingData, match="There is no folder and no file at /nowhere/faces"):
         open_dataset("hf:/nowhere/faces")
-    monkeypatch.setattr("beholder.datasets.hf.files_below", lambda home: 1 / 0)
+    monkeypatch.setattr("beholder.datasets.content.files_below", lambda home: 1 / 0)
     with pytest.raises(MissingData, match="no folder no/such here, and the hub gives no data set of that name: div"):
         open_dataset("hf:no/such")
 

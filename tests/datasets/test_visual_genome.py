@@ -134,7 +134,7 @@ def test_images_are_found_in_either_folder(make: Make) -> None:
         ({1: [thing("man.n.01", w="wide")]}, "record 1 has an object without synsets"),
         ({1: [7]}, "record 1 has an object without synsets"),
         ({1: [{**MAN, "synsets": "man.n.01"}]}, "'man.n.01' is no list"),
-        ({1: [{**MAN, "synsets": [7]}]}, "7 is no word"),
+        ({1: [{**MAN, "synsets": [7]}]}, "7\\] is no list of words"),
         ({1: [{**MAN, "h": float("nan")}]}, "nan is no side of a box"),
         ({1: [{**MAN, "h": -3}]}, "-3 is no side of a box"),
     ],

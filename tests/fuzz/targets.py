@@ -48,10 +48,9 @@ from beholder.report import drawing
 from beholder.report.comparison import SCHEMA as COMPARISON
 from beholder.report.comparison import read_comparison, render_comparison
 from beholder.report.exports import FORMATS
+from beholder.report.facts import prompts_asked
 from beholder.report.page import render
-from beholder.report.prompts_asked import prompts_asked
-from beholder.report.report import build_report
-from beholder.report.sensitivity import sensitivity_table
+from beholder.report.report import build_report, sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
 from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM

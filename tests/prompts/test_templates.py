@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.prompts.prompt_set import read_templates, refuse_repeated, text_columns
+from beholder.core.tables import text_columns
+from beholder.prompts.prompt_set import read_templates, refuse_repeated
 
 
 def written(folder: Path, text: str) -> Path:

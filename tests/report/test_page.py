@@ -82,14 +82,14 @@ def test_several_studies_get_their_own_headings(apa_run: Run, custom_run: Run) -
 
 
 def test_a_study_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(custom_run: Run) -> None:
-    meaning = {"unit": "probability", "meaning": "0 decided, 1 torn"}
+    metric = {"name": "custom.probability", "topic": "", "unit": "probability", "meaning": "0 decided, 1 torn"}
     custom_run.record.declared["custom"] = {
         "title": "Torn or not",
         "question": "Is it torn?",
         "study": "",
         "limitations": ["Made up."],
         "of_photographs": ["Photographs only."],
-        "metrics": {"custom.probability": meaning},
+        "metrics": [metric],
     }
     page = render(custom_run.report)
     for text in ("Torn or not", "Is it torn?", "0 decided, 1 torn", "Made up.", "Photographs only."):

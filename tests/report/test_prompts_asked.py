@@ -10,8 +10,8 @@ from beholder._run import Run, load_run
 from beholder.core.record import Record
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
+from beholder.report.facts import FEW_PROMPTS, images_of, prompts_asked
 from beholder.report.page import render
-from beholder.report.prompts_asked import FEW, images_of, prompts_asked
 from beholder.scores.score_matrix import Task
 
 
@@ -44,10 +44,10 @@ def test_the_page_says_prompts_asked(apa_run: Run):
 
 def test_sets_that_ask_the_same_are_told_once_and_long_ones_are_cut():
     run = Run()
-    run.add_prompts("apa", [task("a", "x", "y"), task("b", "x", "y"), task("c", *map(str, range(FEW + 3)))])
+    run.add_prompts("apa", [task("a", "x", "y"), task("b", "x", "y"), task("c", *map(str, range(FEW_PROMPTS + 3)))])
     same, long = prompts_asked(run.prompts, "apa", "apa")
     assert (same.name, same.number, same.more) == ("a: mood, b: mood", 2, 0)
-    assert (len(long.texts), long.more) == (FEW, 3)
+    assert (len(long.texts), long.more) == (FEW_PROMPTS, 3)
 
 
 def test_names_of_people_are_counted_and_not_listed():

@@ -11,9 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.published.ledger import consistency, counts, ledger
 from beholder.report.drawing import unpacked
-from beholder.report.replication import write_replication
+from beholder.report.replication import consistency, counts, ledger, write_replication
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from beholder._run import Run
-from beholder.report.first_screen import caveats, people_shown
+from beholder.report.page import caveats, people_shown
 from beholder.report.scorecard import Line, merged, scale_of, scorecard
 
 RUNS = ("apa_run", "two_models", "glasshouse_run", "custom_run", "gras_run")

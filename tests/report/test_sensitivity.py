@@ -19,7 +19,7 @@ from beholder.datasets import open_dataset
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import CHANGES, changed_uri, open_image
 from beholder.prompts.prompt_set import prompt_set
-from beholder.report.sensitivity import moves, sensitivity_table
+from beholder.report.report import moves, sensitivity_table
 from beholder.studies.custom.study import custom_study
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from beholder._run import Run
-from beholder.report.terminal import print_summary
+from beholder.report.summary import print_summary
 
 
 def summary(run: Run, width: int = 120, *, verbose: bool = True) -> str:

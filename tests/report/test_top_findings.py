@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from beholder._run import Run
 from beholder.chapter.finding import Finding
-from beholder.report.first_screen import FEW, first_sentence, top_findings
+from beholder.report.page import FEW_FINDINGS, top_findings
 
 
 def finding(model: str, *, shown: bool = True, study: str = "apa", headline: str = "x") -> Finding:
@@ -15,7 +15,7 @@ def finding(model: str, *, shown: bool = True, study: str = "apa", headline: str
 def test_every_model_has_its_say_before_any_has_its_second():
     many = [finding("a", headline=str(number)) for number in range(9)] + [finding("b"), finding("c", shown=False)]
     chosen = top_findings(many)
-    assert len(chosen) == FEW
+    assert len(chosen) == FEW_FINDINGS
     assert [each.model for each in chosen] == ["a", "a", "a", "a", "b"]
 
 
@@ -27,11 +27,3 @@ def test_what_is_shown_comes_before_what_is_not_and_noise_last():
 def test_few_findings_are_all_there_in_their_order(apa_run: Run):
     known = apa_run.findings
     assert top_findings(known, few=99) == known
-
-
-def test_a_sentence_ends_where_the_next_begins():
-    assert (
-        first_sentence("It gets 0.46 times (0.38–0.57; n = 3). “Kind” is next.")
-        == "It gets 0.46 times (0.38–0.57; n = 3)."
-    )
-    assert first_sentence("Alone e.g. here") == "Alone e.g. here"

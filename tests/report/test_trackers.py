@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from beholder._run import Run
 from beholder.cli import app
 from beholder.core.errors import BeholderError, MissingExtra
-from beholder.report.trackers import headline_numbers, log_run
+from beholder.report.exports import headline_numbers, log_run
 
 
 def expected(run: Run) -> dict[str, float]:

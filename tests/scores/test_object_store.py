@@ -185,9 +185,9 @@ def test_a_put_that_fails_ends_the_run_with_its_name_and_the_next_goes_on(home: 
     def failing(self: RemotePath, data: bytes, *, new: bool = False) -> None:
         puts.append(self)
         if self.suffix == ".parquet" and sum(each.suffix == ".parquet" for each in puts) == 2:
-            from beholder.core.remote import told
+            from beholder.core.remote import remote_errors
 
-            with told(self, "written"):
+            with remote_errors(self, "written"):
                 raise ConnectionError("the line is cut")
         put_one(self, data, new=new)
 

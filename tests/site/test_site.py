@@ -13,7 +13,7 @@ from beholder._gate import Rule
 from beholder._run import Run
 from beholder.core.errors import UsageError
 from beholder.report.page import write_page
-from beholder.site.build import SiteRun, best_cell, build_site, questions, site_numbers
+from beholder.site import SiteRun, best_cell, build_site, questions, site_numbers
 
 
 def saved(run: Run, folder: Path) -> Path:

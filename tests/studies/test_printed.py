@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from beholder.studies import STUDIES
-from beholder.studies.printed import CELL, PLACE, Printed, Source, printed_of
+from beholder.studies.printed import CELL, PLACE, Printed, Source, part_of_source, printed_of
 
 Wide = Iterator[dict[str, str]]
 Place = tuple[str | None, ...]
@@ -171,3 +171,8 @@ def test_a_text_such_as_below_001_is_in_the_table_and_no_figure(tmp_path: Path) 
 def test_a_study_without_printed_numbers_has_none() -> None:
     assert printed_of("custom") is None
     assert printed_of("no such study") is None
+
+
+def test_a_part_of_the_source_does_not_compare():
+    assert part_of_source(2, 1000) == "2 of the source's 1,000 images are in the tables here"
+    assert part_of_source(1000, 1000) is None

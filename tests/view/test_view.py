@@ -27,7 +27,7 @@ from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
 from beholder.studies.custom.study import custom_study
-from beholder.view.gallery import Sheet, open_gallery
+from beholder.view import Sheet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding
+from beholder.chapter.finding import Finding, metric_rows
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
@@ -28,7 +28,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import metric_rows
 from beholder.comparison.family import DIFFERENCE
 from beholder.metrics.group_tests import VERDICTS
 
@@ -225,13 +224,8 @@ class Question(NamedTuple):
     topic: str
 
 
-def nothing(part: pl.DataFrame) -> tuple[()]:
+def nothing(*parts: pl.DataFrame) -> tuple[()]:
     """No findings, no tables, no charts."""
-    return ()
-
-
-def nothing_beside(part: pl.DataFrame, others: pl.DataFrame) -> tuple[()]:
-    """No findings about several studies."""
     return ()
 
 
@@ -250,7 +244,7 @@ class Chapter:
     """The question behind each kind of finding."""
     findings: Callable[[pl.DataFrame], Iterable[Finding]] = nothing
     """Of one model's rows on one data set, in the order to read them."""
-    beside: Callable[[pl.DataFrame, pl.DataFrame], Iterable[Finding]] = nothing_beside
+    beside: Callable[[pl.DataFrame, pl.DataFrame], Iterable[Finding]] = nothing
     """Of one model's rows on one data set, and of its rows there in the run's other studies."""
     tables: Callable[[pl.DataFrame], Iterable[Table]] = nothing
     """Of all models' rows on one data set."""

@@ -24,9 +24,8 @@ from beholder.chapter.chart_style import (
     legend_columns,
     series_colours,
 )
-from beholder.chapter.finding import Finding
+from beholder.chapter.finding import Finding, by_model
 from beholder.chapter.numbers import Result, plural
-from beholder.chapter.queries import by_model
 
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart  # what altair says layers may become; ours are never facetted
@@ -100,10 +99,8 @@ class Axis(NamedTuple):
 
     title: str | None
     percent: bool = False
-    scale: Mapping[str, Any] = {}
-    """Options of the scale, such as its `domain` or `type`."""
-    labels: Mapping[str, Any] | None = None
-    """Options of the axis, in place of the usual ones."""
+    scale: Mapping[str, Any] = {}  # options of the scale, such as its `domain` or `type`
+    labels: Mapping[str, Any] | None = None  # options of the axis, in place of the usual ones
 
     def x(self, field: str = "value") -> alt.X:
         """As the horizontal axis of a field."""
@@ -258,11 +255,7 @@ def heatmap(
 
 
 def rounded(most: float) -> float:
-    """The largest round number up to one.
-
-    >>> rounded(4.97), rounded(0.31)
-    (2.0, 0.2)
-    """
+    """The largest round number up to one."""
     unit = 10.0 ** math.floor(math.log10(most))
     return max(step * unit for step in (1, 2, 5) if step * unit <= most)
 

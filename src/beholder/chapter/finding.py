@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import weakref
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import polars as pl
 
 from beholder.chapter.numbers import Result
-from beholder.chapter.queries import metric_rows
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
-from beholder.core.results import KEY
+from beholder.core.results import KEY, PLAIN
 
 
 class Finding(NamedTuple):
@@ -59,26 +60,12 @@ class Finding(NamedTuple):
         first = self.rows[0] if self.rows else {}
         numbers = {name: first.get(name) for name in ("metric", "value", "low", "high", "p_value", "n")}
         places = [{name: row.get(name) for name in KEY} for row in map(stored, self.rows)]
-        return {
-            "id": self.id,
-            "study": self.study,
-            "model": self.model,
-            "dataset": self.dataset,
-            "question": self.question,
-            "verdict": self.verdict,
-            "headline": self.headline,
-            "sentence": self.sentence,
-            **numbers,
-            "rows": places,
-        }
+        names = ("id", "study", "model", "dataset", "question", "verdict", "headline", "sentence")
+        return {**{name: getattr(self, name) for name in names}, **numbers, "rows": places}
 
 
 def turned(row: Result) -> Result:
-    """A difference seen from the other group: the second less the first; turned twice, the row itself.
-
-    >>> turned({"group": "a", "against": "b", "value": -2.0, "low": -3.0, "high": -1.0})["value"]
-    2.0
-    """
+    """A difference seen from the other group: the second less the first; turned twice, the row itself."""
     ends = {"value": row["value"], "low": row["high"], "high": row["low"], "landmark": row.get("landmark")}
     signs = {name: None if number is None else 0.0 - number for name, number in ends.items()}
     sides = {"group": row["against"], "against": row["group"], "turned": not row.get("turned")}
@@ -96,11 +83,7 @@ def valued(part: pl.DataFrame, metric: str) -> list[Result]:
 
 
 def verdict_of_rows(rows: Sequence[Result]) -> str:
-    """What several comparisons say together: a difference if one of them found one.
-
-    >>> verdict_of_rows([{"verdict": "none found"}, {"verdict": "difference found"}]), verdict_of_rows([])
-    ('difference found', 'not measured')
-    """
+    """What several comparisons say together: a difference if one of them found one."""
     said = {row.get("verdict") for row in rows}
     return next((each for each in (DIFFERENCE, NONE_FOUND, TOO_LITTLE) if each in said), NOT_MEASURED)
 
@@ -120,3 +103,95 @@ def finding(
     verdict = verdict or (DIFFERENCE if shown else NONE_FOUND)
     whose = row["study"], row["dataset"], row["model"]
     return Finding(*whose, kind, headline, sentence, verdict, effect, (row, *more))
+
+
+# Queries: what every chapter asks of the results table
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+FOUND = (pl.col("verdict") == DIFFERENCE).fill_null(False)  # whether the comparison found a difference
+
+
+def once_per_table(
+    query: Callable[Concatenate[pl.DataFrame, Arguments], Answer],
+) -> Callable[Concatenate[pl.DataFrame, Arguments], Answer]:
+    """A query that remembers its answers for as long as a table lives: chapters ask the same many times."""
+    known: dict[int, dict[object, Answer]] = {}
+
+    def asked(part: pl.DataFrame, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        if id(part) not in known:
+            known[id(part)] = {}
+            weakref.finalize(part, known.pop, id(part))
+        answers, key = known[id(part)], (args, *kwargs.items())
+        if key not in answers:
+            answers[key] = query(part, *args, **kwargs)
+        return answers[key]
+
+    return update_wrapper(asked, query)
+
+
+@once_per_table
+def metric_rows(part: pl.DataFrame, metric: str, *, absent: bool = False) -> pl.DataFrame:
+    """The published rows of one metric, named without its study; with `absent`, also those without a value."""
+    return _of_metric(part, metric).filter(PLAIN if absent else PLAIN & pl.col("value").is_not_null())
+
+
+def _of_metric(part: pl.DataFrame, metric: str) -> pl.DataFrame:
+    split = _by_metric(part)
+    names = [name for name in split if name.endswith(f".{metric}")]
+    if len(names) > 1:
+        return part.filter(pl.col("metric").is_in(names))
+    return split[names[0]] if names else part.clear()
+
+
+@once_per_table
+def _by_metric(part: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    return {str(name): rows for (name,), rows in part.group_by(["metric"], maintain_order=True)}
+
+
+@once_per_table
+def deciding_rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """The rows of one metric that have a value and decide."""
+    return deciding(_of_metric(part, metric).filter(pl.col("value").is_not_null()))
+
+
+def deciding(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows that decide: one within strata, where there is one, in place of the published one."""
+    within = table.filter(~PLAIN)
+    place = ["model", "dataset", *KEY[:-1]]
+    plain = table.filter(PLAIN).join(within.select(place), on=place, how="anti", nulls_equal=True)
+    return pl.concat([plain, within]) if within.height else plain
+
+
+def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
+    """The first row of a metric with these column values, if there is one."""
+    table = metric_rows(part, metric).filter(**where)
+    return table.row(0, named=True) if table.height else None
+
+
+def by_model(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """Each model with its rows."""
+    return [(part["model"][0], part)] if part["model"].n_unique() == 1 else _split_by_model(part)
+
+
+@once_per_table
+def _split_by_model(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    return [(str(model), own) for (model,), own in part.group_by(["model"], maintain_order=True)]
+
+
+def by_column(table: pl.DataFrame, column: str) -> dict[str, Result]:
+    """The rows by what a column says, such as `concept`; of several rows with one value, the last."""
+    return {row[column]: row for row in table.to_dicts()}
+
+
+def widest_first(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows sorted by their distance from 0, the farthest first."""
+    return table.sort(pl.col("value").abs(), descending=True, maintain_order=True)
+
+
+def with_metrics(table: pl.DataFrame, part: pl.DataFrame, on: Sequence[str], **metrics: str) -> pl.DataFrame:
+    """The table with the values of other metrics, each in a column of its own, joined `on` these columns."""
+    for name, metric in metrics.items():
+        values = metric_rows(part, metric).select(*on, pl.col("value").alias(name))
+        table = table.join(values, on=on, how="left", maintain_order="left")
+    return table

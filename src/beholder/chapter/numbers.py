@@ -11,17 +11,12 @@ from typing import Any
 
 from beholder.comparison.means import OPEN
 
-ABSENT, ENDLESS = "—", "∞"
-Result = dict[str, Any]
-"""One row of the results table."""
+ABSENT, ENDLESS, MINUS = "—", "∞", "−"
+Result = dict[str, Any]  # one row of the results table
 
 
 def percent(value: float | None, decimals: int | None = None) -> str:
-    """A probability in per cent.
-
-    >>> percent(0.234), percent(0.0023), percent(None)
-    ('23 %', '0.23 %', '—')
-    """
+    """A probability in per cent."""
     if value is None:
         return ABSENT
     places = _places_of(value) if decimals is None else decimals
@@ -31,16 +26,12 @@ def percent(value: float | None, decimals: int | None = None) -> str:
 
 
 def percent_range(low: float | None, high: float | None, decimals: int = 0) -> str:
-    """Two probabilities with one sign, with as many more decimals as it takes to tell them apart, and from 0.
-
-    >>> percent_range(0.2, 0.26), percent_range(0.0001, 0.0012)
-    ('20–26 %', '0.01–0.12 %')
-    """
+    """Two probabilities with one sign, with as many more decimals as it takes to tell them apart, and from 0."""
     if low is None or high is None:
         return ABSENT
     texts = [[f"{100 * bound:.{places}f}" for bound in (low, high)] for places in range(decimals, decimals + 5)]
-    told = (pair for pair in texts if pair[0] != pair[1] and (low <= 0 or float(pair[0])))
-    return f"{'–'.join(next(told, texts[0]))} %"
+    apart = (pair for pair in texts if pair[0] != pair[1] and (low <= 0 or float(pair[0])))
+    return f"{'–'.join(next(apart, texts[0]))} %"
 
 
 def span(values: list[float]) -> str:
@@ -88,11 +79,7 @@ def ratio_range(row: Result) -> str:
 
 
 def times(value: float) -> str:
-    """How many times: `3.2`, `85`.
-
-    >>> times(3.21), times(85.2)
-    ('3.2', '85')
-    """
+    """How many times: `3.2`, `85`."""
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
@@ -102,11 +89,7 @@ def chance(row: Result) -> float | None:
 
 
 def options(row: Result) -> int | None:
-    """Among how many options the model chose, where chance is known.
-
-    >>> options({"chance": 1 / 7})
-    7
-    """
+    """Among how many options the model chose, where chance is known."""
     by_chance = chance(row)
     return round(1 / by_chance) if by_chance else None
 
@@ -119,11 +102,6 @@ def remarks(row: Result) -> str:
 def has_interval(row: Result) -> bool:
     """Whether the row says how far its value could move; an interval without width does not."""
     return row["low"] is not None and row["high"] is not None and row["low"] < row["high"]
-
-
-def excludes(row: Result, landmark: float) -> bool:
-    """Whether the interval lies wholly on one side of a landmark; False without an interval."""
-    return has_interval(row) and bool(row["low"] > landmark or row["high"] < landmark)
 
 
 def log_distance(value: float, landmark: float) -> float:
@@ -140,15 +118,9 @@ def uncertainty(row: Result, *, decimals: int) -> str:
 
 # Points of probability
 
-MINUS = "−"
-
 
 def points(value: float | None, decimals: int = 1) -> str:
-    """A difference of probabilities in points, with a true minus sign.
-
-    >>> points(0.0994), points(-0.0084), points(None)
-    ('9.9', '−0.8', '—')
-    """
+    """A difference of probabilities in points, with a true minus sign."""
     if value is None:
         return ABSENT
     text = f"{100 * value:.{decimals}f}"
@@ -156,11 +128,7 @@ def points(value: float | None, decimals: int = 1) -> str:
 
 
 def signed(value: float | None, decimals: int = 1) -> str:
-    """The same with its sign.
-
-    >>> signed(0.035), signed(-0.047)
-    ('+3.5', '−4.7')
-    """
+    """The same with its sign."""
     text = points(value, decimals)
     return f"+{text}" if value is not None and value > 0 and float(text) else text
 
@@ -180,29 +148,17 @@ def points_range(row: Result) -> str:
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
 
 
-def p_value(value: float | None, at_most: bool | None = False) -> str:
-    """A p-value as it is read: never 0, and a bound where it is the smallest that the shuffles could give.
-
-    >>> p_value(0.0312), p_value(1e-9), p_value(0.003, at_most=True)
-    ('0.031', '< 0.001', '≤ 0.003')
-    """
+def row_p_value(row: Result) -> str:
+    """A p-value as it is read: never 0, and a bound where it is the smallest that the shuffles could give."""
+    value = row["p_value"]
     if value is None:
         return ABSENT
     text = "< 0.001" if value < 0.001 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
-    return f"≤ {text}" if at_most and value >= 0.001 else text
-
-
-def row_p_value(row: Result) -> str:
-    """The p-value of a row of results."""
-    return p_value(row["p_value"], row.get("p_at_most"))
+    return f"≤ {text}" if row.get("p_at_most") and value >= 0.001 else text
 
 
 def quantity(value: float, unit: str, landmark: float | None = None) -> str:
-    """A number in the words of its unit: a probability in per cent, a difference of two in points, a ratio plain.
-
-    >>> quantity(0.5, "probability"), quantity(-0.081, "probability", 0), quantity(0.62, "ratio", 1)
-    ('50 %', '−8.1 points', '0.62')
-    """
+    """A number in the words of its unit: a probability in per cent, a difference of two in points, a ratio plain."""
     if unit in ("probability", "average precision"):
         return f"{points(value)} points" if landmark == 0 or value < 0 else percent(value)
     if unit == "per cent":
@@ -217,8 +173,7 @@ def quantity(value: float, unit: str, landmark: float | None = None) -> str:
 
 # Words that sentences of every chapter need
 
-GROUPS = {"woman": "women", "man": "men"}
-"""Groups whose plural is known."""
+GROUPS = {"woman": "women", "man": "men"}  # groups whose plural is known
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -228,11 +183,7 @@ def count(number: int) -> str:
 
 
 def number(count: int, one: str, several: str = "") -> str:
-    """A count with its noun (and verb), in the singular for one.
-
-    >>> number(1, "number differs", "numbers differ"), number(1400, "image")
-    ('1 number differs', '1,400 images')
-    """
+    """A count with its noun (and verb), in the singular for one."""
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
@@ -242,11 +193,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def plural(group: str) -> str:
-    """The people of a group, as far as their plural is known.
-
-    >>> plural("woman"), plural("60 and over")
-    ('women', '60 and over')
-    """
+    """The people of a group, as far as their plural is known."""
     return GROUPS.get(group, group)
 
 

@@ -44,9 +44,9 @@ from beholder.core.progress import silent
 from beholder.core.record import Record
 from beholder.core.results import place
 from beholder.report.comparison import print_comparison
+from beholder.report.exports import log_run, require_tracker
 from beholder.report.page import write_page
-from beholder.report.terminal import print_summary
-from beholder.report.trackers import log_run, require_tracker
+from beholder.report.summary import print_summary
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study, load

@@ -20,9 +20,8 @@ from beholder.cli.options import writable
 from beholder.core.errors import UsageError
 from beholder.core.progress import silent
 from beholder.models.catalog import find_model
-from beholder.published.ledger import as_records, consistency, counts, ledger, printed_name
 from beholder.report.calibration import write_calibration, write_into
-from beholder.report.replication import write_replication
+from beholder.report.replication import as_records, consistency, counts, ledger, printed_name, write_replication
 
 SPEED = Path(__file__).parents[3] / "speed"
 """The timings are not installed: they lie beside the package's sources in a clone."""

@@ -26,14 +26,13 @@ from beholder.core.record import read_record
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report.drawing import save_charts
-from beholder.report.exports import FORMATS, PER_MODEL, Target, audited_models
+from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, Target, audited_models, log_run
 from beholder.report.page import write_page
 from beholder.report.report import slug
-from beholder.report.terminal import print_summary
-from beholder.report.trackers import TRACKERS, log_run
+from beholder.report.summary import print_summary
 from beholder.scores.recorded import Places
-from beholder.site.build import build_site
-from beholder.view.gallery import open_gallery
+from beholder.site import build_site
+from beholder.view import open_gallery
 
 LOOPBACK = "127.0.0.1"
 

@@ -41,10 +41,8 @@ def _real(folder: str) -> str:
 
 # Files that are written whole or not at all, in a folder here or behind a URI
 
-Place = Path | RemotePath
-"""A file or folder, here or behind a URI."""
-URI = re.compile(r"([a-z][a-z0-9+.-]+):/+(.+)", re.DOTALL)
-"""Also as a `Path` has it, which makes one slash of two."""
+Place = Path | RemotePath  # a file or folder, here or behind a URI
+URI = re.compile(r"([a-z][a-z0-9+.-]+):/+(.+)", re.DOTALL)  # also as a `Path` has it, which makes one slash of two
 
 
 def place(where: str | Place) -> Place:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WHAT, OUTPUT, MODEL, STATISTICS = "What to audit", "Output", "Model", "Statistics"  # panels of `--help`
+EFFECT, COST = "What the data can show", "What it costs (with --cost)"
 
 
 @dataclass(frozen=True)
@@ -20,22 +21,17 @@ class Option:
     name: str
     help: str
     kind: type = Path
-    several: bool = False
-    """Whether it may be given more than once."""
-    chooses: bool = False
-    """Whether giving it chooses the study, in place of --study."""
+    several: bool = False  # whether it may be given more than once
+    chooses: bool = False  # whether giving it chooses the study, in place of --study
     default: object = None
-    flags: tuple[str, ...] = ()
-    """How it is typed, where that is not `--name`."""
+    flags: tuple[str, ...] = ()  # how it is typed, where that is not `--name`
     panel: str | None = WHAT
     min: float | None = None
     max: float | None = None
     envvar: str | None = None
     metavar: str | None = None
-    parse: Callable[[Any], object] | None = None
-    """From what a user gives, or None, to the field's value."""
-    recorded: bool = False
-    """Whether `run.json` has it among the settings."""
+    parse: Callable[[Any], object] | None = None  # from what a user gives, or None, to the field's value
+    recorded: bool = False  # whether `run.json` has it among the settings
 
     @property
     def flag(self) -> str:

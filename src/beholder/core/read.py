@@ -23,16 +23,11 @@ import polars as pl
 from polars.exceptions import PanicException
 
 from beholder.core.errors import BeholderError, DataError, MissingData, UsageError, first_line
-from beholder.core.written_tables import restored
 
-LARGEST = 2 << 30
-"""Bytes of a file that is read whole, and of an array that comes out of one."""
-MOST_CELLS = 200_000_000
-"""Cells of a Parquet table: a small file may claim any number of them."""
-LONGEST_NUMBER = 300
-"""Digits of a whole number; a longer one is beyond every float."""
-HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that is one of two halves of a character."""
+LARGEST = 2 << 30  # bytes of a file that is read whole, and of an array that comes out of one
+MOST_CELLS = 200_000_000  # cells of a Parquet table: a small file may claim any number of them
+LONGEST_NUMBER = 300  # digits of a whole number; a longer one is beyond every float
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that is one of two halves of a character
 Fault = type[BeholderError]
 
 
@@ -159,7 +154,7 @@ def parse_parquet(data: bytes, name: str, error: Fault = DataError) -> pl.DataFr
         table = pl.read_parquet(data).with_columns(
             pl.col(column).cast(pl.Float64 if kind.is_decimal() else pl.String)
             for column, kind in schema.items()
-            if _as_other(kind)
+            if kind.is_decimal() or kind in (pl.Null, pl.Categorical, pl.Enum, pl.Date, pl.Datetime, pl.Time)
         )
     except (Exception, PanicException) as fault:  # polars panics on some damage, which is no Exception
         raise error(f"{name} cannot be read as Parquet: {first_line(fault)}.") from fault
@@ -167,20 +162,6 @@ def parse_parquet(data: bytes, name: str, error: Fault = DataError) -> pl.DataFr
         if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
             raise error(f"{name}: the column {column!r} holds {kind}. Write one text or number into each cell.")
     return table
-
-
-def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """A CSV that Beholder wrote, with these columns; one that is not there is null."""
-    data = read_text(path).encode()
-    try:
-        table = pl.read_csv(data, infer_schema=False)
-    except (Exception, PanicException) as fault:
-        raise DataError(f"{path} cannot be read as CSV: {first_line(fault)}.") from fault
-    return typed(restored(table), columns, path)
-
-
-def _as_other(kind: pl.DataType) -> bool:
-    return kind.is_decimal() or kind in (pl.Null, pl.Categorical, pl.Enum, pl.Date, pl.Datetime, pl.Time)
 
 
 def typed(

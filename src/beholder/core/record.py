@@ -1,9 +1,10 @@
-"""Record: how the results of a run came about. Everything in it is JSON."""
+"""Record: how the results of a run were computed. Everything in it is JSON."""
 
 from __future__ import annotations
 
 import json
 import platform
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -14,8 +15,7 @@ from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.read import read_json, require_form
 
 LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
-SCHEMA = 3
-"""The form of a run folder: 3 has a verdict for every comparison."""
+SCHEMA = 3  # the form of a run folder: 3 has a verdict for every comparison
 
 
 class ModelForm(TypedDict, total=False):
@@ -40,8 +40,7 @@ class PersonsForm(TypedDict, total=False):
     people: Required[int]
     pictures: int
     described: Required[str]
-    conflicts: dict[str, int]
-    """For each compared label, how many people have pictures with different values of it."""
+    conflicts: dict[str, int]  # for each compared label, how many people have pictures with different values of it
 
 
 class SelectionForm(TypedDict, total=False):
@@ -80,13 +79,12 @@ class ImageForm(TypedDict):
     reason: str
 
 
-FORMS: dict[str, Any] = {
+FORMS: dict[str, Any] = {  # the fields of a record that are known more closely than their types say
     "settings": SettingsForm,
     "models": list[ModelForm],
     "datasets": list[DatasetForm],
     "bad_images": list[ImageForm],
 }
-"""The fields of a record that are known more closely than their types say."""
 
 
 @dataclass
@@ -97,20 +95,16 @@ class Record:
     schema: int = SCHEMA
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     command: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    """How long it took, its continuations included."""
-    digest: str = ""
-    """Which run it is: the same models, data and settings give the same digest."""
-    finished: bool = True
-    """False until the page is written: the same command then continues it."""
+    seconds: float = 0.0  # how long it took, its continuations included
+    digest: str = ""  # which run it is: the same models, data and settings give the same digest
+    finished: bool = True  # false until the page is written: the same command then continues it
     settings: dict[str, Any] = field(default_factory=dict)
     studies: list[str] = field(default_factory=list)
     declared: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What studies of the user's own say of themselves (`Study.declaration`), by name."""
     models: list[dict[str, Any]] = field(default_factory=list)
     datasets: list[dict[str, Any]] = field(default_factory=list)
-    bad_images: list[dict[str, str]] = field(default_factory=list)
-    """Images that could not be read: `image`, `reason`."""
+    bad_images: list[dict[str, str]] = field(default_factory=list)  # images that could not be read: `image`, `reason`
     left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     machine: dict[str, str] = field(default_factory=lambda: machine())
@@ -178,12 +172,8 @@ def checked_record(entry: Any, path: Path) -> Record:
 
 def machine() -> dict[str, str]:
     """What the numbers were computed with."""
-    versions = {name: version for name in LIBRARIES if (version := _version(name))}
-    return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **versions}
-
-
-def _version(library: str) -> str | None:
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return None
+    facts = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    for library in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            facts[library] = metadata.version(library)
+    return facts

@@ -31,8 +31,7 @@ class Status(NamedTuple):
     is_folder: bool
     st_size: int
     st_mtime: float
-    stamp: str
-    """Changes when the bytes change."""
+    stamp: str  # changes when the bytes change
 
 
 class RemotePath(PurePosixPath):
@@ -52,8 +51,7 @@ class RemotePath(PurePosixPath):
 
     def read_bytes(self) -> bytes:
         """The whole file."""
-        with told(self, "read"):
-            system, path = self._system()
+        with self._reached("read") as (system, path):
             return bytes(system.cat_file(path))
 
     def read_text(self) -> str:
@@ -66,8 +64,7 @@ class RemotePath(PurePosixPath):
 
     def write_bytes(self, data: bytes, *, new: bool = False) -> None:
         """The whole file or nothing of it. If it must be `new`, `FileExistsError` where the file system can tell."""
-        with told(self, "written"):
-            system, path = self._system()
+        with self._reached("written") as (system, path):
             try:
                 if self.parts[0].rstrip(":") in OBJECT_STORES:
                     system.pipe_file(path, data, mode="create" if new else "overwrite")
@@ -83,11 +80,7 @@ class RemotePath(PurePosixPath):
 
     def status(self) -> Status | None:
         """What is known of it; None if there is nothing."""
-        with told(self, "reached"):
-            system, path = self._system()
-            with suppress(FileNotFoundError):
-                return _status(system.info(path))
-        return None
+        return remote_status(self.uri, fresh=True)
 
     def exists(self) -> bool:
         """Whether there is a file or folder."""
@@ -95,18 +88,15 @@ class RemotePath(PurePosixPath):
 
     def is_file(self) -> bool:
         """Whether there is a file."""
-        status = self.status()
-        return status is not None and not status.is_folder
+        return (status := self.status()) is not None and not status.is_folder
 
     def is_dir(self) -> bool:
         """Whether there is a folder; of an object store, whether any name begins so."""
-        status = self.status()
-        return status is not None and status.is_folder
+        return (status := self.status()) is not None and status.is_folder
 
     def stat(self) -> Status:
         """Size and time of change."""
-        status = self.status()
-        if status is None:
+        if (status := self.status()) is None:
             raise FileNotFoundError(str(self))
         return status
 
@@ -118,48 +108,36 @@ class RemotePath(PurePosixPath):
 
     def entries(self) -> list[Status]:
         """What lies in this folder, by name; nothing if there is no such folder."""
-        with told(self, "listed"):
-            system, path = self._system()
-            with suppress(FileNotFoundError, NotADirectoryError):
-                found = [_status(info) for info in system.ls(path, detail=True)]
-                return sorted(entry for entry in found if entry.name != self.name or entry.is_folder)
+        with self._reached("listed") as (system, path), suppress(FileNotFoundError, NotADirectoryError):
+            found = [_status(info) for info in system.ls(path, detail=True)]
+            return sorted(entry for entry in found if entry.name != self.name or entry.is_folder)
         return []
-
-    def iterdir(self) -> Iterator[RemotePath]:
-        """What lies in this folder."""
-        return (self / entry.name for entry in self.entries())
 
     def walk(self) -> Iterator[tuple[RemotePath, Status]]:
         """The files below this folder."""
-        with told(self, "listed"):
-            system, path = self._system()
+        with self._reached("listed") as (system, path):
             found = sorted(system.find(path, detail=True).items())
         return ((self / name[len(path) :].lstrip("/"), _status(info)) for name, info in found)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Delete the file."""
-        with told(self, "deleted"):
-            system, path = self._system()
-            try:
-                system.rm_file(path)
-            except FileNotFoundError:
-                if not missing_ok:
-                    raise
+        with self._reached("deleted") as (system, path), suppress(*[FileNotFoundError] * missing_ok):
+            system.rm_file(path)
 
     def remove_tree(self) -> None:
         """Delete everything below."""
-        with told(self, "deleted"), suppress(FileNotFoundError):
-            system, path = self._system()
+        with self._reached("deleted") as (system, path), suppress(FileNotFoundError):
             system.rm(path, recursive=True)
 
     def rename(self, target: RemotePath) -> None:
         """Move the file; of an object store: copy it, then delete it."""
-        with told(self, "renamed"):
-            system, path = self._system()
-            system.mv(path, target._system()[1])
+        with self._reached("renamed") as (system, path):
+            system.mv(path, file_system(target.uri, fresh=True)[1])
 
-    def _system(self) -> tuple[Any, str]:
-        return file_system(self.uri, fresh=True)
+    @contextmanager
+    def _reached(self, what: str) -> Iterator[tuple[Any, str]]:
+        with remote_errors(self, what):
+            yield file_system(self.uri, fresh=True)
 
 
 def file_system(uri: str, *, fresh: bool = False) -> tuple[Any, str]:
@@ -177,7 +155,7 @@ def file_system(uri: str, *, fresh: bool = False) -> tuple[Any, str]:
 
 def open_remote(uri: str, *, fresh: bool = False, block: int = 0) -> Any:
     """A file for reading, whose place can be moved: fetched as it is asked for, or at least a `block` at a time."""
-    with told(uri, "opened"):
+    with remote_errors(uri, "opened"):
         system, path = file_system(uri, fresh=fresh)
         how = {"block_size": block, "cache_type": "readahead"} if block else {"cache_type": "none"}
         return system.open(path, "rb", **how)
@@ -185,22 +163,21 @@ def open_remote(uri: str, *, fresh: bool = False, block: int = 0) -> Any:
 
 def read_remote(uri: str, start: int | None = None, end: int | None = None) -> bytes:
     """The bytes of a file, or those from `start` to `end`; fewer if it is shorter."""
-    with told(uri, "read"):
+    with remote_errors(uri, "read"):
         system, path = file_system(uri)
         return bytes(system.cat_file(path, start=start, end=end))
 
 
-def remote_status(uri: str) -> Status | None:
-    """What is known of a file or folder; None if there is nothing. Listings are remembered."""
-    with told(uri, "reached"):
-        system, path = file_system(uri)
-        with suppress(FileNotFoundError):
-            return _status(system.info(path))
+def remote_status(uri: str, *, fresh: bool = False) -> Status | None:
+    """What is known of a file or folder; None if there is nothing. Listings are remembered unless it is `fresh`."""
+    with remote_errors(uri, "reached"), suppress(FileNotFoundError):
+        system, path = file_system(uri, fresh=fresh)
+        return _status(system.info(path))
     return None
 
 
 @contextmanager
-def told(uri: str | RemotePath, what: str, *plain: type[Exception]) -> Iterator[None]:
+def remote_errors(uri: str | RemotePath, what: str, *plain: type[Exception]) -> Iterator[None]:
     """Whatever a library says of a place that does not answer becomes one kind of error; `plain` ones stay."""
     try:
         yield

@@ -11,7 +11,7 @@ import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_parquet
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 
 SCHEMA: dict[str, pl.DataType] = {
     "metric": pl.String(),
@@ -28,8 +28,7 @@ SCHEMA: dict[str, pl.DataType] = {
 NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")
 """What tells the numbers of one study, model and data set apart."""
-WITHIN = "within "
-"""How the variant of a number begins that was measured within strata."""
+WITHIN = "within "  # how the variant of a number begins that was measured within strata
 PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)
 """The numbers as published, without those that were measured within strata."""
 

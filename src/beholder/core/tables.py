@@ -1,4 +1,4 @@
-"""Read the tables that come with data sets: text from strangers, checked before it is believed."""
+"""Tables: text from strangers, checked before it is believed; and those that Beholder writes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PanicException
 
-from beholder.core.errors import DataError
-from beholder.core.files import leads_out
-from beholder.core.read import decoded, parse_json, parse_parquet, read_bytes, read_text
+from beholder.core.errors import DataError, first_line
+from beholder.core.files import leads_out, write_whole
+from beholder.core.read import decoded, parse_json, parse_parquet, read_bytes, read_text, typed
 
-DELIMITERS = (",", ";", "\t")
-"""What separates the cells of a table; of equal counts the first is meant."""
+DELIMITERS = (",", ";", "\t")  # what separates the cells of a table; of equal counts the first is meant
 
 
 def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
@@ -129,6 +129,19 @@ def require_columns(table: pl.DataFrame, names: list[str], path: Path) -> None:
         )
 
 
+def text_columns(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
+    """The table with these columns as texts; a missing column, an empty cell or an empty table is refused."""
+    require_columns(table, columns, path)
+    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
+    for name in columns:
+        empty = table[name].is_null() | (table[name] == "")
+        if empty.any():
+            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
+    if not table.height:
+        raise DataError(f"{path}: the table has no rows.")
+    return table
+
+
 def read_labels(
     path: Path,
     image: str,
@@ -153,3 +166,41 @@ def read_labels(
         if table[column].null_count():
             raise DataError(f"{path}: row {(table[column].is_null().arg_max() or 0) + 2} has no {column}.")
     return table
+
+
+def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """A CSV that Beholder wrote, with these columns; one that is not there is null."""
+    data = read_text(path).encode()
+    try:
+        table = pl.read_csv(data, infer_schema=False)
+    except (Exception, PanicException) as fault:
+        raise DataError(f"{path} cannot be read as CSV: {first_line(fault)}.") from fault
+    return typed(restored(table), columns, path)
+
+
+# Tables that Beholder writes: Parquet for programs, and CSV that a spreadsheet opens without running anything. It takes
+# a text that begins with = + - @ for a formula, and names come from strangers: such text gets an apostrophe before it.
+
+FORMULA = r"'*[=+\-@\t\r\n＝＋－＠]"  # how such a text begins, after the apostrophes that it may have itself
+
+
+def write_table(table: pl.DataFrame, folder: Path, name: str) -> None:
+    """`NAME.parquet` and `NAME.csv` in a folder."""
+    buffer = io.BytesIO()  # no file of a fixed name: several processes may end in one folder at once
+    table.write_parquet(buffer)
+    write_whole(folder / f"{name}.parquet", buffer.getvalue())
+    write_whole(folder / f"{name}.csv", as_csv(table))
+
+
+def as_csv(table: pl.DataFrame) -> bytes:
+    """The table as CSV; a text that a spreadsheet would take for a formula has an apostrophe before it.
+
+    >>> as_csv(pl.DataFrame({"group": ["=1+1", "a-b"], "value": [-1.5, 2.0]}))
+    b"group,value\\n'=1+1,-1.5\\na-b,2.0\\n"
+    """
+    return table.with_columns(pl.col(pl.String).str.replace(f"^({FORMULA})", "'$1")).write_csv().encode()
+
+
+def restored(table: pl.DataFrame) -> pl.DataFrame:
+    """The texts of a table that was written by `as_csv`, as they were."""
+    return table.with_columns(pl.col(pl.String).str.replace(f"^'({FORMULA})", "$1"))

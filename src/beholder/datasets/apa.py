@@ -26,7 +26,6 @@ FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
 ARCHIVE = f"{REPOSITORY}/archive/refs/heads/main.zip"
 LICENCE = "MIT"
-REVISION = "v1"
 
 
 class Branch(NamedTuple):
@@ -56,7 +55,7 @@ def load(folder: Path) -> Dataset:
     tables = [_load_branch(base, name) for name in present]
     notes = [f"{name}: the table {name}.txt is not there" for name in BRANCHES if name not in present]
     notes += [note for name, table in zip(present, tables, strict=True) for note in _deviations(name, table)]
-    return Dataset("apa", REVISION, LICENCE, pl.concat(tables, how="diagonal"), tuple(notes))
+    return Dataset("apa", "v1", LICENCE, pl.concat(tables, how="diagonal"), tuple(notes))
 
 
 def _load_branch(base: Path, branch: str) -> pl.DataFrame:
@@ -124,10 +123,12 @@ def unpack_folder(archive: Path, keep: str, target: Path) -> None:
         with zipfile.ZipFile(archive) as bundle:
             _refuse_bomb(bundle, archive, target.parent)
             for member in bundle.infolist():
-                inside = _below(PurePosixPath(member.filename), keep)
-                if inside is None or member.is_dir():
+                parts = PurePosixPath(member.filename).parts
+                if leads_out(member.filename):
+                    raise DataError(f"The archive names a file outside its folder: {member.filename}.")
+                if keep not in parts[:-1] or member.is_dir():
                     continue
-                path = target / inside
+                path = target.joinpath(*parts[parts.index(keep) + 1 :])
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with bundle.open(member) as source, path.open("wb") as file:
                     shutil.copyfileobj(source, file)
@@ -146,14 +147,6 @@ def _refuse_bomb(bundle: zipfile.ZipFile, archive: Path, scratch: Path) -> None:
             f"{archive.name} has {archive.stat().st_size:,} bytes and would unpack to {size:,}; {free:,} are free. "
             "Nothing was unpacked."
         )
-
-
-def _below(member: PurePosixPath, keep: str) -> Path | None:
-    if leads_out(str(member)):
-        raise DataError(f"The archive names a file outside its folder: {member}. Nothing was unpacked.")
-    if keep not in member.parts[:-1]:
-        return None
-    return Path(*member.parts[member.parts.index(keep) + 1 :])
 
 
 SOURCE = DatasetSource(

@@ -28,32 +28,19 @@ class Varied(NamedTuple):
     """One of the four attributes that are varied: how its files are named and which values it takes."""
 
     abbreviation: str
-    values: tuple[str, ...]
-    suffixes: tuple[str, ...]
-    """Endings, the preferred first: with brightness corrected, then without."""
+    values: list[str]
+    suffixes: tuple[str, ...]  # endings, the preferred first: with brightness corrected, then without
 
 
 VARIED = {
-    "age": Varied(
-        "age", ("0.8", "1.4", "2.0", "2.3", "2.6", "2.9", "3.2", "3.5", "3.8", "4.4"), ("_o2_corrected", "_o2")
-    ),
-    "lighting": Varied("l", ("-1", "0", "1", "2", "3", "4", "5", "6"), ("",)),
-    "pose": Varied("y", ("-3.0", "-1.5", "0.0", "1.5", "3.0"), ("",)),
-    "smiling": Varied(
-        "smiling", ("-2.5", "-1.5", "-0.5", "0", "0.5", "1", "1.5", "2", "3", "4"), ("_o2_corrected", "_o2")
-    ),
+    "age": Varied("age", "0.8 1.4 2.0 2.3 2.6 2.9 3.2 3.5 3.8 4.4".split(), ("_o2_corrected", "_o2")),
+    "lighting": Varied("l", "-1 0 1 2 3 4 5 6".split(), ("",)),
+    "pose": Varied("y", "-3.0 -1.5 0.0 1.5 3.0".split(), ("",)),
+    "smiling": Varied("smiling", "-2.5 -1.5 -0.5 0 0.5 1 1.5 2 3 4".split(), ("_o2_corrected", "_o2")),
 }
 CROP = 432
-LEFT = {"negative": 0, "none": 40, "positive": 80}
-"""Left edge of the crop by the sign of the pose: the head stays in it."""
-IMAGES = 18_000
 SCHEMA = {
-    "image_id": pl.String,
-    "uri": pl.String,
-    "varied": pl.String,
-    "race": pl.String,
-    "gender": pl.String,
-    "seed": pl.String,
+    **dict.fromkeys(("image_id", "uri", "varied", "race", "gender", "seed"), pl.String),
     **dict.fromkeys(VARIED, pl.Float64),
 }
 
@@ -97,12 +84,9 @@ def file_names(attribute: str, race: str, gender: str, value: str) -> list[str]:
 
 def levels_there(attribute: str, files: set[str]) -> list[str]:
     """The values that any seed has a file for: those that none has were never part of this copy."""
-    prototypes = list(product(RACES, GENDERS))
-    return [
-        value
-        for value in VARIED[attribute].values
-        if any(name in files for pair in prototypes for name in file_names(attribute, *pair, value))
-    ]
+    pairs = list(product(RACES, GENDERS))
+    known = VARIED[attribute].values
+    return [v for v in known if any(not files.isdisjoint(file_names(attribute, *pair, v)) for pair in pairs)]
 
 
 def _pictures(seed: Path, files: set[str], attribute: str, values: list[str]) -> Iterator[dict[str, object] | None]:
@@ -120,22 +104,16 @@ def _pictures(seed: Path, files: set[str], attribute: str, values: list[str]) ->
 
 def _uri(path: Path, attribute: str, value: str) -> str:
     """The study's crop; a smile that is not brightness-corrected is made as bright as the same person's at 0."""
-    corrected = path.stem.endswith("_corrected")
     match = None
-    if attribute == "smiling" and not corrected and float(value) != 0:
+    if attribute == "smiling" and not path.stem.endswith("_corrected") and float(value) != 0:
         reference = path.with_name(path.name.replace(f"_smiling_{value}_", "_smiling_0_"))
         match = reference if reference.is_file() else None
     return crop_uri(path, crop_box(attribute, float(value)), match)
 
 
 def crop_box(attribute: str, value: float) -> Box:
-    """432 × 432 from the top; further left or right for a turned head.
-
-    >>> crop_box("pose", -1.5), crop_box("age", 2.0), crop_box("pose", 3.0)
-    ((0, 0, 432, 432), (40, 0, 472, 432), (80, 0, 512, 432))
-    """
-    turned = value if attribute == "pose" else 0.0
-    left = LEFT["negative" if turned < 0 else "positive" if turned > 0 else "none"]
+    """432 × 432 from the top; further left or right for a turned head."""
+    left = 40 if attribute != "pose" or value == 0 else 0 if value < 0 else 80  # the head stays in it
     return left, 0, left + CROP, CROP
 
 
@@ -157,7 +135,7 @@ SOURCE = DatasetSource(
     licence="on request from its authors",
     origin="the CausalFace authors (on request)",
     layout="final_picked_smiling/seed_1/asian_female_smiling_0_o2.png …, the same for age, lighting, pose",
-    images=IMAGES,
+    images=18_000,
     load=load,
     labels="the settings of the generator that drew the face",
     intended="how judgements of faces change when one attribute alone changes",

@@ -14,30 +14,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, objects_in
+from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, objects_in, with_steps
 from beholder.datasets.json_stream import JsonTables, Record
-from beholder.datasets.settings import (
-    CUTS,
-    GENDER_WORDS,
-    GroupWords,
-    Setting,
-    Settings,
-    Steps,
-    group_counts,
-    read_group_words,
-    require_words,
-    words_of,
-)
-
-LARGEST = 1 << 63
-"""What is larger is no number of an image."""
+from beholder.datasets.settings import CUTS, GENDER_WORDS, GroupWords, Setting, Settings, Steps, require_words, words_of
 
 
 @dataclass
@@ -45,13 +30,11 @@ class Instances:
     """A file of boxes, as columns: a few bytes a box, however large the file."""
 
     path: Path
-    images: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """File name and number of pixels of every image."""
+    images: dict[int, tuple[str, int]] = field(default_factory=dict)  # file name and number of pixels of every image
     categories: dict[int, str] = field(default_factory=dict)
     image: array[int] = field(default_factory=lambda: array("q"))
     category: array[int] = field(default_factory=lambda: array("q"))
-    pixels: array[float] = field(default_factory=lambda: array("d"))
-    """Of the box, not of the outline."""
+    pixels: array[float] = field(default_factory=lambda: array("d"))  # of the box, not of the outline
 
 
 def find(folder: Path, stem: str) -> Path:
@@ -76,12 +59,12 @@ def read_captions(path: Path, cut: str) -> dict[int, set[str]]:
     tables = JsonTables(path)
     for key, record in tables:
         if key == "images":
-            words.setdefault(_number(tables, record, "id"), set())
+            words.setdefault(tables.number(record, "id"), set())
         elif key == "annotations":
             caption = record.get("caption")
             if not isinstance(caption, str):
                 raise tables.fault("has no 'caption'")
-            words.setdefault(_number(tables, record, "image_id"), set()).update(words_of(caption, cut))
+            words.setdefault(tables.number(record, "image_id"), set()).update(words_of(caption, cut))
     if not words:
         raise DataError(f"{path} holds no captions: expected 'images' and 'annotations', as in COCO.")
     return words
@@ -92,7 +75,7 @@ def read_instances(path: Path) -> Instances:
     instances, tables = Instances(path), JsonTables(path)
     for key, record in tables:
         if key == "images":
-            width, height = (_number(tables, record, side) for side in ("width", "height"))
+            width, height = (tables.number(record, side) for side in ("width", "height"))
             if not width or not height:
                 raise tables.fault(f"has the size {width} × {height}")
             name = _text(tables, record, "file_name")
@@ -100,8 +83,8 @@ def read_instances(path: Path) -> Instances:
         elif key == "categories":
             instances.categories[_new(tables, record, instances.categories)] = _text(tables, record, "name")
         elif key == "annotations":
-            instances.image.append(_number(tables, record, "image_id"))
-            instances.category.append(_number(tables, record, "category_id"))
+            instances.image.append(tables.number(record, "image_id"))
+            instances.category.append(tables.number(record, "category_id"))
             instances.pixels.append(_box_pixels(tables, record))
     missing = [key for key in ("images", "categories") if not getattr(instances, key)]
     if missing:
@@ -122,16 +105,9 @@ def _refuse_strangers(instances: Instances) -> None:
             )
 
 
-def _number(tables: JsonTables, record: Record, key: str) -> int:
-    value = record.get(key)
-    if type(value) is not int or not 0 <= value < LARGEST:
-        raise tables.fault(f"has {key} {value!r}, not a whole number" if key in record else f"has no '{key}'")
-    return value
-
-
 def _new(tables: JsonTables, record: Record, known: Collection[int]) -> int:
     """The record's number, which no record before it had."""
-    number = _number(tables, record, "id")
+    number = tables.number(record, "id")
     if number in known:
         raise tables.fault(f"has the id {number}, which another had before it")
     return number
@@ -147,7 +123,7 @@ def _text(tables: JsonTables, record: Record, key: str) -> str:
 def _box_pixels(tables: JsonTables, record: Record) -> float:
     box = record.get("bbox")
     sides = box[2:] if isinstance(box, list) and len(box) == 4 else []
-    if not sides or not all(type(side) in (int, float) and 0 <= side < LARGEST for side in sides):
+    if not sides or not all(type(side) in (int, float) and 0 <= side < 1 << 63 for side in sides):
         raise tables.fault(f"has bbox {box!r}, not [x, y, width, height]")
     return float(sides[0]) * float(sides[1])
 
@@ -179,9 +155,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     split = chosen.text("split")
     captions = chosen.path("captions", folder) or find(folder, f"captions_{split}")
     boxes = chosen.path("instances", folder) or find(folder, f"instances_{split}")
-    groups_path = chosen.path("groups", folder)
-    groups = read_group_words(groups_path) if groups_path else GENDER_WORDS
-    steps = Steps()
+    groups, steps = chosen.groups(folder, GENDER_WORDS), Steps()
     cut = chosen.one_of("words", CUTS)
     require_words([word for words in groups.words.values() for word in words], cut)
     require_words(chosen.words("without"), cut)
@@ -191,23 +165,12 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     kept = frequent_categories(instances, chosen, folder, steps, groups=groups)
     table, objects = _tables(group_of, instances, kept, steps)
     pictures = chosen.path("images", folder) or image_folder(folder, split)
-    names = [instances.images[int(image)][0] for image in table["image_id"]]
-    table = table.with_columns(pl.Series("uri", [str(pictures / _plain(name, boxes)) for name in names]))
-    table = table.select("image_id", "uri", pl.col("group").alias(groups.attribute))
-    steps.note(group_counts(table, groups.attribute))
+    names = [_plain(instances.images[int(image)][0], boxes) for image in table["image_id"]]
+    uris = pl.Series("uri", [str(pictures / name) for name in names])
+    table = table.select("image_id", uris, pl.col("group").alias(groups.attribute))
     contents = [file_digest(boxes), file_digest(captions), chosen.contents(folder)]
-    return Dataset(
-        "coco",
-        f"{split}, {digest(contents)}",
-        LICENCE,
-        table,
-        tuple(steps.notes),
-        partial=True,
-        remarks=lambda rows: [group_counts(rows, groups.attribute)],
-        objects=objects,
-        group_words=groups,
-        source_ids=frozenset(str(image) for image in words_by_image),
-    )
+    whole = Dataset("coco", f"{split}, {digest(contents)}", LICENCE, table, objects=objects, group_words=groups)
+    return with_steps(whole, steps, map(str, words_by_image))
 
 
 def image_folder(folder: Path, split: str) -> Path:
@@ -255,33 +218,28 @@ def frequent_categories(
         )
         return frozenset(instances.categories)
     train = instances if path == instances.path else read_instances(path)
-    counted = _counted_images(train, chosen, folder, groups)
-    pairs = {pair for pair in zip(train.image, train.category, strict=True) if pair[0] in counted.images}
+    counted, which = _counted_images(train, chosen, folder, groups)
+    pairs = {pair for pair in zip(train.image, train.category, strict=True) if pair[0] in counted}
     frequency = Counter(train.categories[category] for _, category in pairs)
     fewest = chosen.number("concept_images")
     kept = frozenset(n for n, name in instances.categories.items() if frequency[name] >= fewest)
     steps.note(
         f"concepts: {len(kept)} of {len(instances.categories)} categories are in at least {fewest} of the "
-        f"{len(counted.images):,} images of {path.name}{counted.which}"
+        f"{len(counted):,} images of {path.name}{which}"
     )
     if fallen := sorted(name for n, name in instances.categories.items() if n not in kept):
         steps.note(f"concepts left out: {', '.join(f'{name} ({frequency[name]})' for name in fallen)}")
     return kept
 
 
-class _Counted(NamedTuple):
-    """The training images in which categories are counted."""
-
-    images: Collection[int]
-    which: str
-
-
-def _counted_images(train: Instances, chosen: Settings, folder: Path, groups: GroupWords) -> _Counted:
-    """All training images, or those whose captions name one group and no word that excludes."""
+def _counted_images(
+    train: Instances, chosen: Settings, folder: Path, groups: GroupWords
+) -> tuple[Collection[int], str]:
+    """All training images, or those whose captions name one group and no word that excludes; and which these are."""
     rule = chosen.one_of("concepts_in", ("auto", "one-group", "all"))
     captions = _training_file(chosen, "train_captions", folder, "captions_train2017.json")
     if rule == "all" or (rule == "auto" and captions is None):
-        return _Counted(train.images, "")
+        return train.images, ""
     if captions is None:
         raise MissingData(
             "--set concepts_in=one-group needs the captions of the training images, and they are not at "
@@ -289,8 +247,7 @@ def _counted_images(train: Instances, chosen: Settings, folder: Path, groups: Gr
         )
     words = read_captions(captions, chosen.one_of("words", CUTS))
     single = grouped(words, groups, chosen.words("without"), Steps())
-    images = frozenset(single) & frozenset(train.images)
-    return _Counted(images, f" whose captions name exactly one group of {groups.attribute}")
+    return single.keys() & train.images.keys(), f" whose captions name exactly one group of {groups.attribute}"
 
 
 def _training_file(chosen: Settings, setting: str, folder: Path, name: str) -> Path | None:

@@ -20,12 +20,9 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import content_digest, file_digest, file_stamp
 from beholder.core.errors import BadImage, first_line, masked
-from beholder.core.files import leads_out
-from beholder.core.remote import file_system as file_system
-from beholder.core.remote import open_remote, read_remote, remote_status, told
+from beholder.core.files import leads_out, links_out
+from beholder.core.remote import file_system, open_remote, read_remote, remote_errors, remote_status
 
-TAR, ROW = "wds:", "hf:"
-"""How the addresses of a tar's members and of a table's rows begin."""
 _PART = re.compile(r"(wds|hf):(.*?)#(\d+)\+(\d+)#(.*)", re.DOTALL)
 _reading = threading.Lock()
 
@@ -44,19 +41,14 @@ class Part(NamedTuple):
 
 
 def part_of(address: str) -> Part | None:
-    """The part of a file that an address names; None if it names a whole file.
-
-    >>> part_of("wds:/x.tar#512+9#a.jpg").name, part_of("/x/a.jpg")
-    ('a.jpg', None)
-    """
-    match = _PART.fullmatch(address) if address.startswith((TAR, ROW)) else None
+    """The part of a file that an address names; None if it names a whole file."""
+    match = _PART.fullmatch(address) if address.startswith(("wds:", "hf:")) else None
     return Part(match[1], match[2], int(match[3]), int(match[4]), match[5]) if match else None
 
 
 def container(address: str) -> str:
     """The file that the bytes lie in."""
-    part = part_of(address)
-    return part.container if part else address
+    return part.container if (part := part_of(address)) else address
 
 
 def is_remote(address: str) -> bool:
@@ -72,7 +64,7 @@ def open_binary(address: str, *, block: int = 0) -> Any:
 def files_below(folder: str) -> list[str]:
     """The names of all files in a folder and below, relative to it, sorted; hidden ones are left out."""
     if is_remote(folder):
-        with told(folder, "listed"):
+        with remote_errors(folder, "listed"):
             system, root = file_system(folder)
             names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
     else:
@@ -103,8 +95,7 @@ def is_folder(address: str) -> bool:
     """Whether there is a folder."""
     if not is_remote(address):
         return os.path.isdir(address)
-    status = remote_status(address)
-    return status is not None and status.is_folder
+    return (status := remote_status(address)) is not None and status.is_folder
 
 
 def stamp(address: str) -> str | None:
@@ -166,9 +157,11 @@ def _cell(part: Part, address: str) -> bytes:
     data, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
     if isinstance(data, bytes):
         return data
-    if not path or leads_out(path):
+    home = parent(part.container)
+    file = joined(home, path or "")
+    if not path or leads_out(path) or (not is_remote(home) and links_out(file, home)):
         raise BadImage(address, "the row has no picture")
-    return read_content(joined(parent(part.container), path))
+    return read_content(file)
 
 
 @lru_cache(maxsize=2)
@@ -178,7 +171,7 @@ def _group(path: str, group: int, column: str) -> Any:
 
     if path.endswith(".arrow"):
         return record_batches(path)[group].column(column)
-    with told(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
+    with remote_errors(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
         return pq.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
 
 
@@ -189,8 +182,7 @@ def record_batches(path: str) -> list[Any]:
 
     source = pa.memory_map(path)
     try:
-        reader = pa.ipc.open_stream(source)
-        return list(reader)
+        return list(pa.ipc.open_stream(source))
     except pa.ArrowInvalid:
         reader = pa.ipc.open_file(source)
         return [reader.get_batch(index) for index in range(reader.num_record_batches)]

@@ -5,8 +5,9 @@ A frozen value. Attribute values keep the source's own words; the labels are sou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
 from beholder.datasets.images import OF_FILES, Changed, Drawing, Source, changed_uri, files_of, is_plain_file, source_of
 from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
-from beholder.datasets.settings import GroupWords, Setting, Settings
+from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts
 from beholder.glasshouse.portrait import RENDERER_VERSION
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -138,8 +139,7 @@ class Dataset:
         if not self.partial:
             return self
         there = [is_present(uri) for uri in self.table["uri"]]
-        missing = there.count(False)
-        if not missing:
+        if not (missing := there.count(False)):
             return self
         table = self.table.filter(there)
         note = f"{missing} of {len(there)} images are missing and left out"
@@ -167,6 +167,14 @@ class Dataset:
 def is_present(uri: str) -> bool:
     """Whether everything that a picture is made of is there."""
     return all(map(is_file, files_of(uri)))
+
+
+def with_steps(dataset: Dataset, steps: Steps, every: Iterable[str]) -> Dataset:
+    """A selection by words: its notes are the steps and how many images each group has, also of what will be left."""
+    assert dataset.group_words is not None
+    counts = partial(group_counts, attribute=dataset.group_words.attribute)
+    notes = (*steps.notes, counts(dataset.table))
+    return replace(dataset, notes=notes, partial=True, remarks=lambda rows: [counts(rows)], source_ids=frozenset(every))
 
 
 def with_bins(dataset: Dataset, bins: Mapping[str, Edges]) -> Dataset:
@@ -264,15 +272,15 @@ class DatasetSource:
     def open(self, root: str | Path | None, chosen: Mapping[str, str] | None = None) -> Dataset:
         """Read it, or raise an error that says how to get it."""
         Settings(self.name, self.settings, chosen)  # refuses unknown settings before anything is read
+        folder, missing = Path() if self.embedded else self.folder(root or "DIR"), ""
         if root is None and not self.embedded:
-            raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
-        folder = Path() if self.embedded or root is None else self.folder(root)
-        if root is not None and not self.embedded and not Path(root).is_dir():
-            raise MissingData(
-                f"There is no folder {root}, so the data set '{self.name}' is not there.\n{self.how_to_get(Path(root))}"
-            )
-        if not folder.is_dir():
-            raise MissingData(f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(Path(root or 'DIR'))}")
+            missing = f"The data set '{self.name}' needs a folder."
+        elif root is not None and not self.embedded and not Path(root).is_dir():
+            missing = f"There is no folder {root}, so the data set '{self.name}' is not there."
+        elif not folder.is_dir():
+            missing = f"The data set '{self.name}' is not at {folder}."
+        if missing:
+            raise MissingData(f"{missing}\n{self.how_to_get(Path(root or 'DIR'))}")
         return self.load(folder, chosen) if self.settings else self.load(folder)
 
     def how_to_get(self, root: Path) -> str:

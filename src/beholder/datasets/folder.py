@@ -11,7 +11,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 import polars as pl
 from PIL import Image
@@ -38,14 +37,6 @@ SETTINGS = {
 }
 
 
-class Resolved(NamedTuple):
-    """The files that a table's names mean."""
-
-    uris: list[str]
-    respelled: dict[str, str]
-    """Names that are spelled otherwise than their files."""
-
-
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """The images that the table names, with all its other columns as attributes; or those of the class folders."""
     settings = Settings(f"folder:{place}", SETTINGS, chosen)
@@ -53,39 +44,44 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     tables = find_tables(place)
     if not tables:
         return _class_folders(place, settings.text("label"), outside=outside)
-    parts = [_read(path, outside=outside) for path in tables]
-    if len(parts) > 1:
-        parts = [
-            part._replace(table=_of_split(part.table, PurePosixPath(parent(path)).name))
-            for part, path in zip(parts, tables, strict=True)
-        ]
-    table = pl.concat([part.table for part in parts], how="diagonal_relaxed")
-    notes = tuple(note for part in parts for note in part.notes)
+    parts, notes, digests = list[pl.DataFrame](), list[str](), list[str]()
+    for path in tables:
+        with open_binary(path) as file:
+            data = file.read()
+        table, respelled = _read(data, path, outside=outside)
+        if len(tables) > 1:  # the split's name is part of the images' ids, which may be the same in every split
+            split = PurePosixPath(parent(path)).name
+            table = table.with_columns(image_id=split + "/" + pl.col("image_id"), split=pl.lit(split))
+        parts.append(table)
+        digests.append(content_digest(data))
+        for name, file in list(respelled.items())[:1]:
+            notes.append(f"{len(respelled)} names are spelled otherwise than their files, such as {name!r}: {file!r}")
     home = place if is_folder(place) else parent(place)
-    return Dataset(f"folder:{base_name(home)}", digest([part.digest for part in parts]), OWN, table, notes)
+    whole = pl.concat(parts, how="diagonal_relaxed")
+    return Dataset(f"folder:{base_name(home)}", digest(digests), OWN, whole, tuple(notes))
 
 
-class _Table(NamedTuple):
-    table: pl.DataFrame
-    notes: list[str]
-    digest: str
-
-
-def _read(path: str, *, outside: bool) -> _Table:
-    with open_binary(path) as file:
-        data = file.read()
+def _read(data: bytes, path: str, *, outside: bool) -> tuple[pl.DataFrame, dict[str, str]]:
+    """A table's images and attributes, and the names that are spelled otherwise than their files."""
     raw = with_plain_names(parse_table(data, path), path)
     home = parent(path)
     column = _image_column(raw, path, home)
-    names = [_inside(name, row, path, outside=outside) for row, name in enumerate(raw[column].cast(pl.String), start=2)]
+    names = raw[column].cast(pl.String).to_list()
+    for row, name in enumerate(names, start=2):
+        if not name:
+            raise DataError(f"{path}: row {row} of the table names no image.")
+        if leads_out(name) and not outside:
+            raise DataError(
+                f"{path}: row {row} names {name!r}, which lies outside the folder.\n"
+                f"Use names relative to it, or allow such names: {ALLOW}."
+            )
     if not names:
         raise DataError(f"{path}: the table has a header and no rows.")
-    files = resolve(names, home)
+    uris, respelled = resolve(names, home)
     if not outside:
-        _refuse_links(files.uris, home)
-    attributes = raw.drop([c for c in {column, "image_id", "uri"} if c in raw.columns])
-    table = pl.DataFrame({"image_id": names, "uri": files.uris}).hstack(attributes)
-    return _Table(table, spelling_notes(files), content_digest(data))
+        _refuse_links(uris, home)
+    attributes = raw.drop({column, "image_id", "uri"} & set(raw.columns))
+    return pl.DataFrame({"image_id": names, "uri": uris}).hstack(attributes), respelled
 
 
 def find_tables(place: str) -> list[str]:
@@ -108,30 +104,22 @@ def find_tables(place: str) -> list[str]:
     return [joined(place, name) for name in own or splits]
 
 
-def resolve(names: list[str], home: str) -> Resolved:
-    """The file of each name, also where case, Unicode form, slashes or a missing ending differ."""
+def resolve(names: list[str], home: str) -> tuple[list[str], dict[str, str]]:
+    """The file of each name, also where case, Unicode form, slashes or a missing ending differ; and which did."""
     uris = [joined(home, name) for name in names]
-    lost = [] if is_remote(home) else [row for row, uri in enumerate(uris) if not is_file(uri)]
-    if not lost and not is_remote(home):
-        return Resolved(uris, {})
+    lost = [row for row, uri in enumerate(uris) if is_remote(home) or not is_file(uri)]
+    if not lost:
+        return uris, {}
     there = files_below(home)
-    known, respelled = set(there), {}
+    known, respelled = set(there), dict[str, str]()
     by_spelling = _unique((_spelling(name), name) for name in there)
     by_stem = _unique((_spelling(name.rpartition(".")[0]), name) for name in there if is_image(name))
-    for row in lost if not is_remote(home) else range(len(names)):
+    for row in lost:
         name = names[row]
         file = by_spelling.get(_spelling(name)) or by_stem.get(_spelling(name))
         if name not in known and file:
             uris[row], respelled[name] = joined(home, file), file
-    return Resolved(uris, respelled)
-
-
-def spelling_notes(files: Resolved) -> list[str]:
-    """What to know of names that are not quite those of files."""
-    if not files.respelled:
-        return []
-    name, file = next(iter(files.respelled.items()))
-    return [f"{len(files.respelled)} names are spelled otherwise than their files, such as {name!r}: {file!r}"]
+    return uris, respelled
 
 
 def is_image(name: str) -> bool:
@@ -180,11 +168,6 @@ def _class_folders(place: str, label: str, *, outside: bool) -> Dataset:
     return Dataset(f"folder:{base_name(place)}", digest(images), OWN, pl.DataFrame(columns), (note,))
 
 
-def _of_split(table: pl.DataFrame, split: str) -> pl.DataFrame:
-    """The part of one split; its name is part of the images' ids, which may be the same in every split."""
-    return table.with_columns(image_id=split + "/" + pl.col("image_id"), split=pl.lit(split))
-
-
 def _image_column(table: pl.DataFrame, path: str, home: str) -> str:
     named = [column for column in IMAGE_COLUMNS if column in table.columns]
     if not named:
@@ -195,21 +178,9 @@ def _image_column(table: pl.DataFrame, path: str, home: str) -> str:
         )
     for column in named if len(named) > 1 else []:
         names = table[column].cast(pl.String).drop_nulls().head(LOOKED_AT).to_list()
-        if any(map(is_file, resolve(names, home).uris)):
+        if any(map(is_file, resolve(names, home)[0])):
             return column
     return named[0]
-
-
-def _inside(name: str | None, row: int, path: str, *, outside: bool) -> str:
-    """The image's name; one that leaves the folder is refused unless the user allows it."""
-    if not name:
-        raise DataError(f"{path}: row {row} of the table names no image.")
-    if leads_out(name) and not outside:
-        raise DataError(
-            f"{path}: row {row} names {name!r}, which lies outside the folder.\n"
-            f"Use names relative to it, or allow such names: {ALLOW}."
-        )
-    return name
 
 
 def _refuse_links(uris: Iterable[str], home: str) -> None:

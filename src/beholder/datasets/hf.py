@@ -20,17 +20,8 @@ from polars.exceptions import PanicException, PolarsError
 from beholder.core.digests import digest
 from beholder.core.errors import BeholderError, DataError, MissingData, first_line
 from beholder.core.tables import with_plain_names
-from beholder.datasets import folder
-from beholder.datasets.content import (
-    Part,
-    files_below,
-    is_file,
-    is_folder,
-    is_remote,
-    joined,
-    open_binary,
-    record_batches,
-)
+from beholder.datasets import content, folder
+from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import Setting, Settings
 
@@ -39,21 +30,16 @@ SETTINGS = {
     "split": Setting("", "one split, such as train or test; empty for all"),
     "image": Setting("", "the column with the pictures; empty for the only one there is"),
 }
-SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")
-"""How the files of a split are named: train-00000-of-00002.parquet."""
+SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
-CONVERTED = "@refs%2Fconvert%2Fparquet"
-"""Where the hub keeps every data set as Parquet."""
+CONVERTED = "@refs%2Fconvert%2Fparquet"  # where the hub keeps every data set as Parquet
 
 
 class _Shard(NamedTuple):
     path: str
-    name: str
-    """Below the folder of the data set."""
-    table: pa.Table
-    """All columns but the pictures."""
-    cells: list[tuple[int, int]]
-    """Row group and row of every picture."""
+    name: str  # below the folder of the data set
+    table: pa.Table  # all columns but the pictures
+    cells: list[tuple[int, int]]  # row group and row of every picture
     column: str
 
     def uris(self) -> list[str]:
@@ -96,12 +82,12 @@ def _files(place: str) -> tuple[str, list[str]]:
     if is_file(place):
         return place, [""] if place.lower().endswith(ENDINGS) else []
     if is_remote(place) or is_folder(place):
-        return place, files_below(place)
+        return place, content.files_below(place)
     if not HUB_ID.fullmatch(place):
         raise MissingData(f"There is no folder and no file at {place}.")
     try:
         for home in (f"hf://datasets/{place}", f"hf://datasets/{place}{CONVERTED}"):
-            names = files_below(home)
+            names = content.files_below(home)
             if any(name.endswith(".parquet") for name in names):
                 return home, names
     except BeholderError:
@@ -129,23 +115,22 @@ def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
         if path.endswith(".arrow"):
             if is_remote(path):
                 raise DataError(f"{path}: Arrow files are read on this machine only. Copy it here, or save as Parquet.")
-            batches = record_batches(path)
+            batches = content.record_batches(path)
             sizes, schema = [batch.num_rows for batch in batches], batches[0].schema if batches else pa.schema([])
             column = _image_column(schema, path, wanted)
             if column:
-                whole = pa.Table.from_batches(batches).drop_columns([column])
-                yield _Shard(path, name, whole, _cells(sizes), column)
+                yield _Shard(path, name, pa.Table.from_batches(batches).drop_columns([column]), _cells(sizes), column)
             return
-        with open_binary(path) as raw:
+        with content.open_binary(path) as raw:
             file = pq.ParquetFile(raw)
             column = _image_column(file.schema_arrow, path, wanted)
             if column:
                 others = [each for each in file.schema_arrow.names if each != column]
-                groups = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
+                sizes = [file.metadata.row_group(index).num_rows for index in range(file.metadata.num_row_groups)]
                 path_too = [f"{column}.path"] if pa.types.is_struct(file.schema_arrow.field(column).type) else []
                 table = file.read(columns=[*others, *path_too])
                 table.validate(full=True)
-                yield _Shard(path, name, table, _cells(groups), column)
+                yield _Shard(path, name, table, _cells(sizes), column)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from error
 
@@ -187,7 +172,8 @@ def _features(schema: pa.Schema) -> dict[str, dict[str, Any]]:
 
 def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
     """The columns that can be attributes; class numbers by their names, lists and records left out."""
-    features, plain = _features(shard.table.schema), _plain(shard.table.schema, shard.column)
+    features, schema = _features(shard.table.schema), shard.table.schema
+    plain = [field.name for field in schema if field.name != shard.column and not pa.types.is_nested(field.type)]
     try:
         table = pl.DataFrame(pl.from_arrow(shard.table.select(plain))) if plain else pl.DataFrame()
     except (PolarsError, PanicException) as error:
@@ -199,25 +185,16 @@ def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
             labels = [known.get(value) if value is not None else None for value in table[name]]
             table = table.with_columns(pl.Series(name, labels, pl.String))
     table = with_plain_names(table, shard.path)
-    ids = _paths(shard)
+    ids: list[str | None] = [None]
     if "image_id" in table.columns:
         ids = table["image_id"].cast(pl.String).to_list()
+    elif shard.column in shard.table.column_names:  # the pictures' own names; in Arrow folders they are not read
+        ids = [row.get("path") if row else None for row in shard.table.column(shard.column).to_pylist()]
     if None in ids or len(set(ids)) < len(ids):
         ids = [f"{shard.name}#{row}" for row in range(len(shard.cells))]
     keys = pl.DataFrame({"image_id": ids, "uri": shard.uris()}, schema={"image_id": pl.String, "uri": pl.String})
     table = keys.hstack(table.drop("image_id", "uri", strict=False))
     return table.with_columns(split=pl.lit(split)) if split and "split" not in table.columns else table
-
-
-def _paths(shard: _Shard) -> list[str | None]:
-    """The pictures' own names; in Arrow folders they are not read."""
-    if shard.column not in shard.table.column_names:
-        return [None] * len(shard.cells)
-    return [row.get("path") if row else None for row in shard.table.column(shard.column).to_pylist()]
-
-
-def _plain(schema: pa.Schema, column: str) -> list[str]:
-    return [field.name for field in schema if field.name != column and not pa.types.is_nested(field.type)]
 
 
 def _notes(shards: list[_Shard]) -> tuple[str, ...]:

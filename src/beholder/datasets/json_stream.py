@@ -1,9 +1,7 @@
-"""Large JSON files read record by record: memory does not grow with the file, and faults are told by their byte.
+"""Large JSON files read record by record: memory does not grow with the file, and faults are reported by their byte.
 
-    JsonRecords      one list of objects: detections, Visual Genome's objects
-    JsonTables       one object whose values are lists of objects: COCO's annotations
-
-Nothing is ever held whole; a gigabyte costs as much memory as a kilobyte.
+JsonRecords      one list of objects: detections, Visual Genome's objects
+JsonTables       one object whose values are lists of objects: COCO's annotations
 """
 
 from __future__ import annotations
@@ -21,10 +19,8 @@ Record = dict[str, Any]  # a JSON object as the file has it; readers check each 
 CHUNK = 1 << 20
 LONGEST_RECORD = 64 << 20
 BLANKS = re.compile(r"[\ufeff\s]*")
-HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that is one of two halves of a character."""
-EDGE = 16
-"""A parser that stumbles this near to the end of what was read may only lack the rest of a word."""
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that is one of two halves of a character
+EDGE = 16  # a parser that stumbles this near to the end of what was read may only lack the rest of a word
 
 
 class _JsonStream:
@@ -32,80 +28,70 @@ class _JsonStream:
 
     def __init__(self, path: Path, error: type[DataError] = DataError) -> None:
         self.path = path
-        self.count = 0
-        """Records given so far, of this list."""
-        self.bytes_read = 0
-        self._what, self._error = "record", error
+        self.count = self.bytes_read = 0  # records of this list so far
+        self._what, self._error, self._start = "record", error, 0
         self._decoder = json.JSONDecoder()
-        self._start = 0
 
     def fault(self, reason: str) -> DataError:
         """What is wrong with the record that was given last."""
-        return self._fault(self._start, f"{self._what} {self.count} {reason}")
+        return self._fault(f"{self._what} {self.count} {reason}", self._start)
+
+    def number(self, record: Record, key: str) -> int:
+        """A record's whole number from 0, of at most 63 bits."""
+        value = record.get(key)
+        if type(value) is not int or not 0 <= value < 1 << 63:
+            raise self.fault(f"has {key} {value!r}, not a whole number" if key in record else f"has no '{key}'")
+        return value
 
     def _open(self, file: BinaryIO) -> None:
         self._file, self._text, self._position, self._before = file, "", 0, 0
         self._bytes = codecs.getincrementaldecoder("utf-8")()
 
-    def _records(self) -> Iterator[Record]:
-        """The objects of the list that begins here; its brackets are taken."""
-        self.count = 0
-        self._take("[", "a list of records must begin with '['")
-        if self._next() != "]":
-            while True:
-                yield self._record()
-                if self._next() != ",":
-                    break
+    def _items(self, ends: str, kind: str, item: str) -> Iterator[None]:
+        """Once before every item of the list or object that begins here; its brackets and commas are taken."""
+        self._take(ends[0], f"{kind} must begin with '{ends[0]}'")
+        if self._next() != ends[1]:
+            yield
+            while self._next() == ",":
                 self._position += 1
-        self._take("]", "',' or ']' must follow a record")
+                yield
+        self._take(ends[1], f"',' or '{ends[1]}' must follow {item}")
 
-    def _record(self) -> Record:
-        self.count += 1
-        if (character := self._next()) != "{":
-            raise (
-                self._fault(self._position, f"{self._what} {self.count} is no object") if character else self._cut_off()
-            )
-        record: Record = self._value()
-        return record
+    def _records(self) -> Iterator[Record]:
+        """The objects of the list that begins here."""
+        self.count = 0
+        for _ in self._items("[]", "a list of records", "a record"):
+            self.count += 1
+            self._require("{", f"{self._what} {self.count} is no object")
+            yield self._value()
 
     def _value(self) -> Any:
-        """The value that begins here."""
+        """The value that begins here. Half a character (such as `\\ud800` alone) is refused: no page could take it."""
+        what = f"{self._what} {self.count}"
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._position)
-            except json.JSONDecodeError as error:
-                self._read_on(error)
-            except RecursionError:
-                raise self._fault(self._position, f"{self._what} {self.count} is nested too deeply") from None
-            except ValueError:  # Python reads no whole number of more than a few thousand digits
-                raise self._fault(self._position, f"{self._what} {self.count} has a number without end") from None
-            else:
                 if end == len(self._text) and self._text[-1] not in '}]"' and self._fill():
                     continue  # a number may go on in what was not read yet
-                self._require_text(value, end)
+                if HALF.search(self._text, self._position, end):
+                    json.dumps(value, ensure_ascii=False).encode()
                 self._start, self._position = self._position, end
                 return value
+            except json.JSONDecodeError as error:
+                self._read_on(error, what)
+            except UnicodeEncodeError:
+                raise self._fault(f"{what} has half a character (a lone surrogate)") from None
+            except RecursionError:
+                raise self._fault(f"{what} is nested too deeply") from None
+            except ValueError:  # Python reads no whole number of more than a few thousand digits
+                raise self._fault(f"{what} has a number without end") from None
 
-    def _require_text(self, value: object, end: int) -> None:
-        """Raise for half a character (an escape such as `\\ud800` alone), which no file or page could take."""
-        if not HALF.search(self._text, self._position, end):
-            return
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise self._fault(
-                self._position, f"{self._what} {self.count} has half a character (a lone surrogate)"
-            ) from None
-
-    def _read_on(self, error: json.JSONDecodeError) -> None:
+    def _read_on(self, error: json.JSONDecodeError, what: str) -> None:
         """Get more of a record that is not all here; raise if it is broken, or if there is no more."""
-        cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - EDGE
-        if not cut:
-            raise self._fault(error.pos, f"{self._what} {self.count} is broken JSON ({error.msg})") from None
+        if not error.msg.startswith("Unterminated string") and error.pos < len(self._text) - EDGE:
+            raise self._fault(f"{what} is broken JSON ({error.msg})", error.pos) from None
         if len(self._text) - self._position > LONGEST_RECORD:
-            raise self._fault(
-                self._position, f"{self._what} {self.count} does not end within {LONGEST_RECORD >> 20} MB"
-            )
+            raise self._fault(f"{what} does not end within {LONGEST_RECORD >> 20} MB")
         if not self._fill():
             raise self._cut_off() from None
 
@@ -120,17 +106,17 @@ class _JsonStream:
             if not self._fill():
                 return ""
 
+    def _require(self, character: str, otherwise: str) -> None:
+        if (following := self._next()) != character:
+            raise self._fault(otherwise) if following else self._cut_off()
+
     def _take(self, character: str, otherwise: str) -> None:
-        following = self._next()
-        if not following:
-            raise self._cut_off()
-        if following != character:
-            raise self._fault(self._position, otherwise)
+        self._require(character, otherwise)
         self._position += 1
 
     def _end(self, what: str) -> None:
         if self._next():
-            raise self._fault(self._position, f"something follows the end of the {what}")
+            raise self._fault(f"something follows the end of the {what}")
 
     def _fill(self) -> bool:
         """Read the next chunk, as long again as what is waiting; False at the end of the file."""
@@ -148,15 +134,14 @@ class _JsonStream:
         return bool(chunk)
 
     def _cut_off(self) -> DataError:
-        end = self.path.stat().st_size
         return self._error(
-            f"{self.path} is cut off: it ends at byte {end}, in or after {self._what} {self.count}, and its list is "
-            "not closed.\nWrite or copy it again."
+            f"{self.path} is cut off: it ends at byte {self.path.stat().st_size}, in or after {self._what} "
+            f"{self.count}, and its list is not closed.\nWrite or copy it again."
         )
 
-    def _fault(self, position: int, reason: str) -> DataError:
-        byte = self._before + len(self._text[:position].encode())
-        return self._error(f"{self.path}, byte {byte}: {reason}.")
+    def _fault(self, reason: str, position: int | None = None) -> DataError:
+        before = self._text[: self._position if position is None else position]
+        return self._error(f"{self.path}, byte {self._before + len(before.encode())}: {reason}.")
 
 
 class JsonRecords(_JsonStream):
@@ -177,26 +162,16 @@ class JsonTables(_JsonStream):
         """One object after the other; values that are no list are read over."""
         with self.path.open("rb") as file:
             self._open(file)
-            self._take("{", "an object must begin with '{'")
-            if self._next() != "}":
-                while True:
-                    yield from self._list()
-                    if self._next() != ",":
-                        break
-                    self._position += 1
-            self._take("}", "',' or '}' must follow a value")
+            for _ in self._items("{}", "an object", "a value"):
+                self._what, self.count = "value", 0
+                self._require('"', "a key must begin with '\"'")
+                key = self._value()
+                self._take(":", "':' must follow a key")
+                self._what = f"{key} record"
+                if (following := self._next()) == "[":
+                    yield from ((key, record) for record in self._records())
+                elif following:
+                    self._value()
+                else:
+                    raise self._cut_off()
             self._end("object")
-
-    def _list(self) -> Iterator[tuple[str, Record]]:
-        self._what, self.count = "value", 0
-        if (character := self._next()) != '"':
-            raise self._fault(self._position, "a key must begin with '\"'") if character else self._cut_off()
-        key = self._value()
-        self._take(":", "':' must follow a key")
-        self._what = f"{key} record"
-        if self._next() == "[":
-            yield from ((key, record) for record in self._records())
-        elif self._next():
-            self._value()
-        else:
-            raise self._cut_off()

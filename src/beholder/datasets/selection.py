@@ -19,12 +19,9 @@ from beholder.core.errors import UsageError
 
 SET = "seed"
 """Rows with one value of this attribute are a matched set, of use only as far as it is whole: sets come one by one."""
-MOST_GROUPS = 20
-"""An attribute with more values than this, such as a name, has no groups."""
-UNEVEN = 2.0
-"""A group that is so many times as large as another is called uneven."""
-TOGETHER = 0.2
-"""Cramér's V from which on two attributes are said to fall together."""
+MOST_GROUPS = 20  # an attribute with more values than this, such as a name, has no groups
+UNEVEN = 2.0  # a group that is so many times as large as another is called uneven
+TOGETHER = 0.2  # Cramér's V from which on two attributes are said to fall together
 Codes = npt.NDArray[np.int_]
 
 
@@ -32,8 +29,7 @@ class Uneven(NamedTuple):
     """An attribute whose groups, or two attributes whose crossing, could not be balanced."""
 
     attributes: tuple[str, ...]
-    counts: dict[str, int]
-    """How many images each group, or each cell of the crossing, has."""
+    counts: dict[str, int]  # how many images each group, or each cell of the crossing, has
 
     def __str__(self) -> str:
         counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
@@ -45,11 +41,9 @@ class Uneven(NamedTuple):
 class Selection(NamedTuple):
     """Which rows were chosen, over what they were spread, and what could not be balanced."""
 
-    rows: list[int]
-    """Places in the table, in table order."""
+    rows: list[int]  # places in the table, in table order
     over: tuple[str, ...]
-    of: int
-    """How many rows there were to choose from."""
+    of: int  # how many rows there were to choose from
     uneven: tuple[Uneven, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -75,10 +69,6 @@ def select(
 
     Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do. `people` numbers
     who is shown in each row: other people come before other pictures of one.
-
-    >>> people = pl.DataFrame({"gender": ["man", "man", "woman", "woman"], "age": ["old", "young", "old", "young"]})
-    >>> select(people, 2).rows
-    [0, 3]
     """
     few, together = group_attributes(table), np.zeros(table.height, dtype=int)
     parted = [each] if each in table.columns and each is not None else []
@@ -168,20 +158,14 @@ def _fallen_together(pair: pl.DataFrame) -> dict[str, int]:
     return {f"{a} {b}": int(counts[i, k]) for i, a in enumerate(first) for k, b in enumerate(second)}
 
 
-MOST_VALUES = 12
-"""Numbers with more different values are put into bins before groups are made of them."""
+MOST_VALUES = 12  # numbers with more different values are put into bins before groups are made of them
 QUANTILES = 5
-NUMBERS = " in numbers"
-"""What is added to the name of a column whose numbers were put into bins: it keeps the numbers."""
+NUMBERS = " in numbers"  # what is added to the name of a column whose numbers were put into bins: it keeps the numbers
 Edges = tuple[float, ...]
 
 
 def parse_bins(options: Sequence[str]) -> dict[str, Edges]:
-    """Column and edges of every `NAME=EDGE,EDGE,…`.
-
-    >>> parse_bins(["age=0,18,30"])
-    {'age': (0.0, 18.0, 30.0)}
-    """
+    """Column and edges of every `NAME=EDGE,EDGE,…`."""
     return dict(map(_parsed, options))
 
 
@@ -212,11 +196,7 @@ def quantile_edges(numbers: pl.Series) -> Edges:
 
 
 def binned(numbers: pl.Series, edges: Edges) -> pl.Series:
-    """The bin of each number, by name; a bin holds its lower edge, and the last one everything above.
-
-    >>> binned(pl.Series([3, 18, 90, None]), (0, 18, 30)).to_list()
-    ['0–17', '18–29', '30 and over', None]
-    """
+    """The bin of each number, by name; a bin holds its lower edge, and the last one everything above."""
     names = bin_names(numbers, edges)
     place = np.searchsorted(np.array(edges), numbers.fill_null(edges[0]).to_numpy(), side="right")
     return pl.Series(numbers.name, [names[each] for each in place], dtype=pl.String).set(numbers.is_null(), None)

@@ -15,15 +15,11 @@ import polars as pl
 
 from beholder.core.digests import file_digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
-from beholder.core.tables import read_table, require_columns
+from beholder.core.tables import read_table, text_columns
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, str]:
-    """`NAME=VALUE`, each name once.
-
-    >>> parse_settings(["split=train2017", "without="])
-    {'split': 'train2017', 'without': ''}
-    """
+    """`NAME=VALUE`, each name once."""
     settings: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -54,7 +50,11 @@ class Settings:
 
     def contents(self, folder: Path) -> dict[str, str]:
         """What was chosen, files by their bytes: the same on any machine, and other when a file is."""
-        return {name: _content(value, folder) for name, value in self.chosen.items()}
+        contents = dict(self.chosen)
+        for name, value in self.chosen.items():
+            files = [path for path in (Path(value).expanduser(), folder / value) if value and path.is_file()]
+            contents[name] = file_digest(files[0]) if files else value
+        return contents
 
     def text(self, name: str) -> str:
         """The value as it was written."""
@@ -76,41 +76,34 @@ class Settings:
             raise UsageError(f"--set {name}={self._values[name]}: a whole number is needed.")
         return int(self._values[name])
 
+    def groups(self, folder: Path, default: GroupWords) -> GroupWords:
+        """The user's own groups, where a table of them is named."""
+        path = self.path("groups", folder)
+        return read_group_words(path) if path else default
+
     def path(self, name: str, folder: Path) -> Path | None:
         """A file or folder that is there, as named or inside the data set's folder; None where none was named."""
         value = self._values[name]
         if not value:
             return None
-        existing = next((path for path in _candidates(value, folder) if path.exists()), None)
+        places = [Path(value).expanduser(), folder / value]
+        existing = next((path for path in places if path.exists()), None)
         if existing is None:
-            looked = " and ".join(dict.fromkeys(map(str, _candidates(value, folder))))
+            looked = " and ".join(dict.fromkeys(map(str, places)))
             raise MissingData(f"--set {name}={value}: nothing is there (looked at {looked}).")
         return existing
-
-
-def _candidates(value: str, folder: Path) -> list[Path]:
-    return [Path(value).expanduser(), folder / value]
-
-
-def _content(value: str, folder: Path) -> str:
-    file = next((path for path in _candidates(value, folder) if value and path.is_file()), None)
-    return file_digest(file) if file else value
-
-
-# Steps
 
 
 class Steps:
     """Filters in their order, as notes for the record."""
 
     def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.counts: list[int] = []
+        self.notes, self.count = list[str](), 0
 
     def add(self, name: str, images: int) -> None:
         """A filter, and how many images are left after it."""
-        self.counts.append(images)
-        self.notes.append(f"step {len(self.counts)}, {name}: {images:,} images")
+        self.count += 1
+        self.notes.append(f"step {self.count}, {name}: {images:,} images")
 
     def note(self, text: str) -> None:
         """Something to know between two steps."""
@@ -118,14 +111,13 @@ class Steps:
 
 
 def group_counts(table: pl.DataFrame, attribute: str) -> str:
-    """How many images each group has.
-
-    >>> group_counts(pl.DataFrame({"gender": ["man", "woman", "man"]}), "gender")
-    'gender: man 2, woman 1'
-    """
+    """How many images each group has."""
     counts = table[attribute].value_counts().sort(attribute)
     return f"{attribute}: " + ", ".join(f"{group} {count:,}" for group, count in counts.iter_rows())
 
+
+# Groups reported by words: whom a caption or an annotation speaks of, as far as annotators' words say what they saw. A
+# picture belongs to a group only if all words that occur point to that one; others are left out and counted.
 
 CUTS = {"letters": re.compile(r"\w+"), "apostrophes": re.compile(r"[\w']+"), "blanks": re.compile(r"\S+")}
 """Where a word ends. `letters`: at anything that is no letter, so "man's" names a man. `apostrophes`: "man's" is a
@@ -143,12 +135,10 @@ class GroupWords:
         if len(self.words) < 2 or not all(self.words.values()):
             raise DataError(f"{self.attribute}: at least two groups are needed, each with its words.")
         seen: dict[str, str] = {}
-        for group, words in self.words.items():
-            for word in words:
-                if seen.setdefault(word, group) != group:
-                    raise DataError(
-                        f"{self.attribute}: {word!r} stands for {seen[word]} and for {group}; a word has one group."
-                    )
+        for group, word in ((group, word) for group, words in self.words.items() for word in words):
+            if seen.setdefault(word, group) != group:
+                both = f"{seen[word]} and for {group}"
+                raise DataError(f"{self.attribute}: {word!r} stands for {both}; a word has one group.")
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -165,18 +155,15 @@ class GroupWords:
         return tuple(group for group, own in self.words.items() if not present.isdisjoint(own))
 
 
-GENDER_WORDS = GroupWords(
+GENDER_WORDS = GroupWords(  # the study's words for captions
     "gender",
     {
         "woman": tuple(
-            """
-    woman womans women girl girls lady ladies mother mothers daughter daughters she her hers
-    """.split()
+            "woman womans women girl girls lady ladies mother mothers daughter daughters she her hers".split()
         ),
-        "man": ("man", "mans", "men", "boy", "boys", "father", "fathers", "son", "sons", "he", "his", "him"),
+        "man": tuple("man mans men boy boys father fathers son sons he his him".split()),
     },
 )
-"""The study's words for captions."""
 
 
 def words_of(text: str, cut: str = "letters") -> set[str]:
@@ -199,13 +186,10 @@ def require_words(words: Iterable[str], cut: str) -> None:
 
 def read_group_words(path: Path) -> GroupWords:
     """Groups from a table with the columns `group` and `word`; the attribute is called as the file is."""
-    table = read_table(path)
-    require_columns(table, ["group", "word"], path)
+    table = text_columns(read_table(path), ["group", "word"], path)
     words: dict[str, list[str]] = {}
-    for row, (group, word) in enumerate(table.select("group", "word").iter_rows(), start=2):
-        if not group or not word:
-            raise DataError(f"{path}: row {row} has no {'word' if group else 'group'}.")
-        words.setdefault(str(group), []).append(str(word).strip().lower())
+    for group, word in table.select("group", "word").iter_rows():
+        words.setdefault(group, []).append(word.lower())
     try:
         return GroupWords(path.stem, {group: tuple(dict.fromkeys(listed)) for group, listed in words.items()})
     except DataError as error:

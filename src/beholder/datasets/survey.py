@@ -5,7 +5,6 @@ Every picture is opened once. Columns with many different texts, such as names, 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
@@ -22,14 +21,10 @@ from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.images import open_image, unreadable
 from beholder.datasets.selection import MOST_VALUES, numbers_of
 
-MOST_GROUPS = 50
-"""A text column with more different values identifies people or pictures rather than groups."""
-IDENTIFIERS = ("name", "person")
-"""Columns that identify people, however few they are."""
-MOST_CROSSED = 12
-"""Columns with more groups are not crossed with others."""
-ALIKE_BITS = 7
-"""Pictures whose 64-bit difference hashes differ in at most this many bits may look alike."""
+MOST_GROUPS = 50  # a text column with more different values identifies people or pictures rather than groups
+IDENTIFIERS = ("name", "person")  # columns that identify people, however few they are
+MOST_CROSSED = 12  # columns with more groups are not crossed with others
+ALIKE_BITS = 7  # pictures whose 64-bit difference hashes differ in at most this many bits may look alike
 CHUNKS = 8
 ALIKE = 0.97
 """They do if their small copies correlate at least so: of 5,000 cropped faces no two people's did (FairFace)."""
@@ -43,26 +38,14 @@ class Look(NamedTuple):
     small: npt.NDArray[np.float32]
 
 
-class Seen(NamedTuple):
-    """What one look at a picture says: its size and what it looks like, or why it cannot be read."""
-
-    size: tuple[int, int] | None
-    look: Look | None
-    reason: str | None
-
-
 class Column(NamedTuple):
     """How a column is read."""
 
     name: str
-    role: str
-    """`groups`, `numbers`, `person` or `ignored`."""
-    how: str
-    """In words: what is made of it, or why nothing is."""
-    values: int
-    """How many different ones there are."""
-    missing: int
-    """How many images lack a label."""
+    role: str  # `groups`, `numbers`, `person` or `ignored`
+    how: str  # in words: what is made of it, or why nothing is
+    values: int  # how many different ones there are
+    missing: int  # how many images lack a label
 
 
 class Survey(NamedTuple):
@@ -70,30 +53,28 @@ class Survey(NamedTuple):
 
     images: int
     columns: list[Column]
-    damaged: dict[str, str]
-    """Image id → why the picture cannot be read."""
-    sizes: list[tuple[int, int]]
-    """Width and height of every picture that can be read."""
-    alike: dict[str, str]
-    """Image id → an earlier image that looks like it."""
+    damaged: dict[str, str]  # image id → why the picture cannot be read
+    sizes: list[tuple[int, int]]  # width and height of every picture that can be read
+    alike: dict[str, str]  # image id → an earlier image that looks like it
     groups: dict[str, pl.DataFrame]
     """Of every column with groups: `group` and `count`, the largest first; a missing label is null."""
-    numbers: dict[str, tuple[float, float, float]]
-    """Of every column of numbers: lowest, median, highest."""
-    identifiers: dict[str, int]
-    """Of every column with too many texts to be groups: how many different ones."""
+    numbers: dict[str, tuple[float, float, float]]  # of every column of numbers: lowest, median, highest
+    identifiers: dict[str, int]  # of every column with too many texts to be groups: how many different ones
     crossings: dict[tuple[str, str], pl.DataFrame]
     """Of two columns with groups: `first`, `second` and `count` of every crossing, those with 0 included."""
 
 
 def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> Survey:
     """Look at every picture and count every label."""
-    ids, seen = dataset.table["image_id"].to_list(), []
+    looks, sizes, damaged = dict[str, Look](), list[tuple[int, int]](), dict[str, str]()
     with ThreadPoolExecutor() as pool:
-        for one in pool.map(_look, dataset.table["uri"]):
+        for image, seen in zip(dataset.table["image_id"], pool.map(_look, dataset.table["uri"]), strict=True):
             advance(1)
-            seen.append(one)
-    looks = {image: one.look for image, one in zip(ids, seen, strict=True) if one.look is not None}
+            if isinstance(seen, str):
+                damaged[image] = seen
+            else:
+                size, looks[image] = seen
+                sizes.append(size)
     columns = columns_of(dataset)
     texts = {each.name: dataset.table[each.name].cast(pl.String) for each in columns if each.role != "numbers"}
     numbers = {each.name: numbers_of(dataset.table[each.name]) for each in columns if each.role == "numbers"}
@@ -106,8 +87,8 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     return Survey(
         len(dataset),
         columns,
-        {image: one.reason for image, one in zip(ids, seen, strict=True) if one.reason},
-        [one.size for one in seen if one.size],
+        damaged,
+        sizes,
         look_alikes(looks),
         groups,
         {name: _range(column) for name, column in numbers.items() if column is not None},
@@ -152,12 +133,13 @@ def group_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
     return {name: dict(_counts(column.cast(pl.String)).drop_nulls("group").rows()) for name, column in few.items()}
 
 
-def _look(uri: str) -> Seen:
+def _look(uri: str) -> tuple[tuple[int, int], Look] | str:
+    """A picture's size and what it looks like, or why it cannot be read."""
     try:
         picture = open_image(uri)
     except BadImage as error:
-        return Seen(None, None, error.reason)
-    return Seen(picture.size, look_of(picture), None)
+        return error.reason
+    return picture.size, look_of(picture)
 
 
 def look_of(picture: Image.Image) -> Look:
@@ -191,10 +173,7 @@ def look_alikes(looks: dict[str, Look]) -> dict[str, str]:
 
 
 def _counts(column: pl.Series) -> pl.DataFrame:
-    counted = Counter(column.to_list())
-    table = pl.DataFrame(
-        {"group": list(counted), "count": list(counted.values())}, schema_overrides={"group": pl.String}
-    )
+    table = column.alias("group").value_counts().cast({"count": pl.Int64})
     return table.sort("count", "group", descending=[True, False], nulls_last=True)
 
 
@@ -217,18 +196,17 @@ UNINTENDED = (
     "Identifying people, deciding anything about a person, or inferring from a face who someone is, "
     "what they feel or what they can do."
 )
-FEW = 10
-"""A crossing with fewer images supports hardly any comparison."""
+FEW = 10  # a crossing with fewer images supports hardly any comparison
 
 
 def datasheet(dataset: Dataset, survey: Survey, source: DatasetSource | None = None) -> str:
-    """The card as Markdown."""
-    return "\n".join([*_head(dataset, source), *_people(survey), *_pictures(survey), *_notes(dataset)]) + "\n"
+    """The data sheet as Markdown, without pictures and without names of people."""
+    notes = ["", "## Notes", "", *(f"- {escape(note)}" for note in dataset.notes)] if dataset.notes else []
+    return "\n".join([*_head(dataset, source), *_people(survey), *_pictures(survey), *notes]) + "\n"
 
 
 def _head(dataset: Dataset, source: DatasetSource | None) -> Iterator[str]:
-    yield f"# Data sheet: {escape(dataset.name)}"
-    yield ""
+    yield from (f"# Data sheet: {escape(dataset.name)}", "")
     yield from _table(
         ["", ""],
         [
@@ -251,28 +229,19 @@ def _people(survey: Survey) -> Iterator[str]:
         rows = [[group or "no label", str(count), f"{count / survey.images:.0%}"] for group, count in groups.rows()]
         yield from ("", f"### {escape(name)}", "", *_table(["group", "images", "share"], rows))
     others = [
-        *(
-            [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
-            for name, (low, middle, high) in survey.numbers.items()
-        ),
-        *(
-            [name, f"{count} different values, not listed; {missing[name]} missing"]
-            for name, count in survey.identifiers.items()
-        ),
+        [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
+        for name, (low, middle, high) in survey.numbers.items()
     ]
+    for name, count in survey.identifiers.items():
+        others.append([name, f"{count} different values, not listed; {missing[name]} missing"])
     if others:
         yield from ("", "### Other columns", "", *_table(["column", "values"], others))
     for (first, second), counts in survey.crossings.items():
-        yield from ("", f"### {escape(first)} and {escape(second)}", "", *_crossing_table(counts))
-
-
-def _crossing_table(counts: pl.DataFrame) -> Iterator[str]:
-    wide = counts.pivot("second", index="first", values="count")
-    yield from _table(["", *wide.columns[1:]], [[str(cell) for cell in row] for row in wide.rows()])
-    few = counts.filter(pl.col("count") < FEW).height
-    if few:
-        yield ""
-        yield f"{few} of {counts.height} crossings have fewer than {FEW} images."
+        wide = counts.pivot("second", index="first", values="count")
+        cells = _table(["", *wide.columns[1:]], [[str(cell) for cell in row] for row in wide.rows()])
+        yield from ("", f"### {escape(first)} and {escape(second)}", "", *cells)
+        if few := counts.filter(pl.col("count") < FEW).height:
+            yield from ("", f"{few} of {counts.height} crossings have fewer than {FEW} images.")
 
 
 def _pictures(survey: Survey) -> Iterator[str]:
@@ -283,11 +252,6 @@ def _pictures(survey: Survey) -> Iterator[str]:
             rows.append([f"{what} in pixels", f"{min(values)} to {max(values)}, median {median(values):g}"])
     rows.append(["Look like an earlier picture", str(len(survey.alike))])
     yield from _table(["", ""], rows)
-
-
-def _notes(dataset: Dataset) -> Iterator[str]:
-    if dataset.notes:
-        yield from ("", "## Notes", "", *(f"- {escape(note)}" for note in dataset.notes))
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

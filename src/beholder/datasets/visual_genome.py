@@ -19,27 +19,23 @@ import polars as pl
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_text
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import Dataset, DatasetSource, with_steps
 from beholder.datasets.json_stream import JsonRecords, Record
-from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts, read_group_words
+from beholder.datasets.settings import GroupWords, Setting, Settings, Steps
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
-PART = 2000
-"""Images whose objects are held as Python values; more are packed into a table."""
-Sizes = Mapping[str, int]
-"""Image id and number of pixels."""
-Aliases = Mapping[str, str]
-"""A name and the one that stands for it."""
+PART = 2000  # images whose objects are held as Python values; more are packed into a table
+Sizes = Mapping[str, int]  # image id and number of pixels
+Aliases = Mapping[str, str]  # a name and the one that stands for it
 
 
-CODED: dict[str, pl.DataType] = {
+CODED: dict[str, pl.DataType] = {  # objects with numbers instead of words: a quarter of the memory
     "image": pl.UInt32(),
     "concept": pl.UInt32(),
     "instances": pl.Int32(),
     "area": pl.Float32(),
     "names": pl.List(pl.UInt32()),
 }
-"""Objects with numbers instead of words: a quarter of the memory."""
 
 
 class _Codes(dict[str, int]):
@@ -55,12 +51,10 @@ class Collected:
     """What is kept of the stream."""
 
     every_image: list[str] = field(default_factory=list)
-    single_group: int = 0
-    """Images whose objects name one group, before those that are left out."""
+    single_group: int = 0  # images whose objects name one group, before those that are left out
     image_ids: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
-    unnamed: int = 0
-    """Objects without a synset in the kept images."""
+    unnamed: int = 0  # objects without a synset in the kept images
     images_with: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many kept images of a group show a concept."""
     _concepts: _Codes = field(default_factory=_Codes)
@@ -118,7 +112,7 @@ def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes:
     """The images whose synsets and names point to one group and to nothing that excludes, with their concepts."""
     collected, records = Collected(), JsonRecords(path)
     for record in records:
-        image_id = _image_id(records, record)
+        image_id = str(records.number(record, "image_id"))
         collected.every_image.append(image_id)
         things = _things(records, record, aliases)
         words = {word for synsets, names, _ in things for word in (*synsets, *names)}
@@ -132,8 +126,7 @@ def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes:
     return collected
 
 
-Thing = tuple[list[str], list[str], float]
-"""An object's synsets, its names, and the pixels of its box."""
+Thing = tuple[list[str], list[str], float]  # an object's synsets, its names, and the pixels of its box
 
 
 def _things(records: JsonRecords, record: Record, aliases: Aliases) -> list[Thing]:
@@ -143,8 +136,8 @@ def _things(records: JsonRecords, record: Record, aliases: Aliases) -> list[Thin
     try:
         return [
             (
-                [_listed_text(synset) for synset in _list(thing["synsets"])],
-                [aliases.get(name, name) for name in map(_plain, _list(thing.get("names", [])))],
+                _words(thing["synsets"]),
+                [aliases.get(name, name) for name in map(_plain, _words(thing.get("names", [])))],
                 _side(thing["w"]) * _side(thing["h"]),
             )
             for thing in objects
@@ -166,22 +159,9 @@ def _concepts(things: list[Thing], size: int | None) -> dict[str, _Concept]:
     return concepts
 
 
-def _image_id(records: JsonRecords, record: Record) -> str:
-    value = record.get("image_id")
-    if type(value) is not int:
-        raise records.fault(f"has image_id {value!r}, not a whole number")
-    return str(value)
-
-
-def _list(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
-    return value
-
-
-def _listed_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no word")
+def _words(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise TypeError(f"{value!r} is no list of words")
     return value
 
 
@@ -201,10 +181,8 @@ def read_sizes(path: Path | None) -> Sizes:
         return {}
     sizes, records = {}, JsonRecords(path)
     for record in records:
-        width, height = record.get("width"), record.get("height")
-        if type(width) is not int or type(height) is not int:
-            raise records.fault("has no 'width' and 'height'")
-        sizes[_image_id(records, record)] = width * height
+        width, height = (records.number(record, side) for side in ("width", "height"))
+        sizes[str(records.number(record, "image_id"))] = width * height
     return sizes
 
 
@@ -232,7 +210,7 @@ def image_files(folder: Path) -> dict[str, str]:
 # Visual Genome
 
 LICENCE = "CC BY 4.0"
-GENDER_TERMS = GroupWords(
+GENDER_TERMS = GroupWords(  # the study's synsets
     "gender",
     {
         "woman": tuple(
@@ -251,7 +229,6 @@ GENDER_TERMS = GroupWords(
         ),
     },
 )
-"""The study's synsets."""
 SETTINGS = {
     "objects": Setting("", "another file of objects, in Visual Genome's format"),
     "image_data": Setting("", "another file of picture sizes"),
@@ -271,30 +248,22 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
             f"Visual Genome's objects are not at {path}.\nGet objects.json (version 1.4, with synsets) from the Visual "
             "Genome project and put it there, or name a file: --set objects=FILE"
         )
-    groups_path = chosen.path("groups", folder)
-    groups = read_group_words(groups_path) if groups_path else GENDER_TERMS
-    steps = Steps()
+    groups, steps = chosen.groups(folder, GENDER_TERMS), Steps()
     sizes = read_sizes(_beside(chosen, "image_data", folder, "image_data.json", steps))
     aliases = read_aliases(_beside(chosen, "aliases", folder, "object_alias.txt", steps))
     collected = read_objects(path, groups, frozenset(chosen.words("without")), sizes, aliases)
-    _say_steps(collected, groups, chosen, steps)
+    steps.add("with annotated objects", len(collected.every_image))
+    steps.add(f"objects name exactly one group of {groups.attribute}", collected.single_group)
+    if chosen.words("without"):
+        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.image_ids))
+    steps.note(f"{collected.unnamed:,} objects of these images have no synset and are left out")
     table, objects = frequent_concepts(collected, groups, chosen.number("group_images"), steps)
     files = image_files(folder)
     uris = [files.get(image, str(folder / "VG_100K" / f"{image}.jpg")) for image in table["image_id"]]
     table = table.select("image_id", pl.Series("uri", uris), pl.col("group").alias(groups.attribute))
-    steps.note(group_counts(table, groups.attribute))
-    return Dataset(
-        "visual-genome",
-        digest([file_digest(path), chosen.contents(folder)]),
-        LICENCE,
-        table,
-        tuple(steps.notes),
-        partial=True,
-        remarks=lambda rows: [group_counts(rows, groups.attribute)],
-        objects=objects,
-        group_words=groups,
-        source_ids=frozenset(collected.every_image),
-    )
+    revision = digest([file_digest(path), chosen.contents(folder)])
+    whole = Dataset("visual-genome", revision, LICENCE, table, objects=objects, group_words=groups)
+    return with_steps(whole, steps, collected.every_image)
 
 
 def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Steps) -> Path | None:
@@ -305,14 +274,6 @@ def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Step
     lost = {"image_data": "areas of objects are unknown", "aliases": "names stay as annotators wrote them"}
     steps.note(f"{name} is not here: {lost[setting]}")
     return None
-
-
-def _say_steps(collected: Collected, groups: GroupWords, chosen: Settings, steps: Steps) -> None:
-    steps.add("with annotated objects", len(collected.every_image))
-    steps.add(f"objects name exactly one group of {groups.attribute}", collected.single_group)
-    if chosen.words("without"):
-        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.image_ids))
-    steps.note(f"{collected.unnamed:,} objects of these images have no synset and are left out")
 
 
 def frequent_concepts(

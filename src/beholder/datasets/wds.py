@@ -23,19 +23,10 @@ import polars as pl
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData, first_line, masked
 from beholder.core.files import cache_folder, write_whole
-from beholder.core.remote import told
+from beholder.core.remote import remote_errors
 from beholder.core.tables import table_of, with_plain_names
-from beholder.datasets.content import (
-    Part,
-    files_below,
-    is_file,
-    is_folder,
-    is_remote,
-    joined,
-    open_binary,
-    parent,
-    stamp,
-)
+from beholder.datasets import content
+from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.folder import OWN, base_name, is_image
 from beholder.datasets.settings import Settings
@@ -44,10 +35,8 @@ RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)
 """Key and ending: what comes before and after the first dot of a member's name."""
 TEXTS = ("txt", "text", "cls")
-LONGEST = 1 << 20
-"""Labels of more bytes than this are none."""
-VERSION = 1
-"""Of what is noted of a tar."""
+LONGEST = 1 << 20  # labels of more bytes than this are none
+VERSION = 1  # of what is noted of a tar
 BLOCK, LOOKED_THROUGH = 1 << 16, 8
 """Bytes of a tar behind a URI that are fetched at a time, and tars that are looked through at a time."""
 Record = dict[str, Any]
@@ -68,13 +57,14 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     places = [[row["_shard"], row["uri"].rpartition("#")[0].rpartition("#")[2]] for row in rows]
     revision = digest([places, table.drop("uri").hash_rows().to_list()])
     notes = tuple(shard.note for shard in found if shard.note)
-    return Dataset(f"wds:{base_name(folder_of(place))}", revision, OWN, table, notes, made=True)
+    home = place if is_folder(place) else content.parent(place)
+    return Dataset(f"wds:{base_name(home)}", revision, OWN, table, notes, made=True)
 
 
 def shards(place: str) -> list[str]:
     """The tars that are meant, all of which are there."""
     if is_folder(place):
-        found = [joined(place, name) for name in files_below(place) if name.lower().endswith(".tar")]
+        found = [joined(place, name) for name in content.files_below(place) if name.lower().endswith(".tar")]
         if not found:
             raise MissingData(f"There is no .tar in {place}.")
         return found
@@ -83,11 +73,6 @@ def shards(place: str) -> list[str]:
     if missing:
         raise MissingData(f"{len(missing)} of {len(found)} tars are not there; the first is {missing[0]}.")
     return found
-
-
-def folder_of(place: str) -> str:
-    """The folder that the tars lie in."""
-    return place if is_folder(place) else parent(place)
 
 
 def _expanded(place: str) -> Iterator[str]:
@@ -108,7 +93,7 @@ def _looked_through(path: str) -> _Shard:
     """The tar; of one behind a URI, what was noted of it when it was looked through before."""
     if not is_remote(path):
         return _Shard(path).looked_through()
-    known = cache_folder() / "remote" / "tars" / f"{digest([VERSION, stamp(path)])}.json"
+    known = cache_folder() / "remote" / "tars" / f"{digest([VERSION, content.stamp(path)])}.json"
     with suppress(OSError, ValueError, TypeError):
         check, _, data = known.read_bytes().partition(b"\n")
         if check.decode() == content_digest(data):
@@ -132,9 +117,9 @@ class _Shard:
     def looked_through(self) -> Self:
         """The same, after its members were read."""
         path = self.path
-        with told(path, "read"):
+        with remote_errors(path, "read"):
             try:
-                with open_binary(path, block=BLOCK) as raw:
+                with content.open_binary(path, block=BLOCK) as raw:
                     self._look_through(raw)
             except tarfile.TarError as error:
                 raise DataError(

@@ -22,7 +22,6 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
     TorchScorer,
-    as_model_error,
     image_settings,
     open_checkpoint,
     refuse_unusable,
@@ -45,16 +44,16 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     _require_backbone(config)
     kind = DENSE[model_type]
     checkpoint, device, *_ = opened = open_checkpoint(folder, options, origin, auto=kind.auto)
+    longest, model = checkpoint.tokenizer.model_max_length, checkpoint.model.config
+    positions = getattr(model.text_config, "max_position_embeddings", longest)
+    limit = min(longest, positions, getattr(model, "max_text_len", positions))
     settings = {
         "image_processor": image_settings(checkpoint.image_processor),
-        "text": {"form": kind.form, "max_length": text_limit(checkpoint)},
+        "text": {"form": kind.form, "max_length": int(limit)},
         "presence": kind.reading,
     }
     spec = opened.spec(name, "transformers", settings)
-    scorer = kind(checkpoint, spec, device=device, batch_size=options.batch_size)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return kind(checkpoint, spec, device=device, batch_size=options.batch_size).proved(folder)
 
 
 class DenseScorer(TorchScorer):
@@ -269,13 +268,6 @@ def _best(logits: Tensor) -> Tensor:
 def probability(logits: Tensor) -> Tensor:
     """The sigmoid; a logit that is infinite or no number stays unusable instead of becoming 0 or 1."""
     return torch.where(torch.isfinite(logits), torch.sigmoid(logits), torch.nan)
-
-
-def text_limit(checkpoint: Checkpoint) -> int:
-    """How many tokens the model reads of one text."""
-    config = checkpoint.model.config
-    positions = getattr(config.text_config, "max_position_embeddings", checkpoint.tokenizer.model_max_length)
-    return int(min(checkpoint.tokenizer.model_max_length, positions, getattr(config, "max_text_len", positions)))
 
 
 def _require_backbone(config: ConfigFile) -> None:

@@ -23,7 +23,6 @@ from PIL import Image
 from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import (
     TorchScorer,
-    as_model_error,
     image_settings,
     open_checkpoint,
     refuse_unusable,
@@ -31,6 +30,7 @@ from beholder.models.checkpoint.checkpoint import (
     torch,
 )
 from beholder.models.checkpoint.files import Origin, read_config
+from beholder.models.preparation import ByProcessor
 from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
 
@@ -62,9 +62,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     matcher, spec = MATCHERS[architecture](model), opened.spec(name, "matching", settings)
     device, size = opened.device, options.batch_size
     scorer = MatchingScorer(matcher, image_processor, reading, spec, device=device, batch_size=size, notes=notes)
-    with as_model_error(folder):
-        scorer.verify()
-    return scorer
+    return scorer.proved(folder)
 
 
 class TextReading(NamedTuple):
@@ -129,8 +127,7 @@ class MatchingScorer(TorchScorer):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
-        return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
+        return ByProcessor(self._image_processor)(image)
 
     def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         """`[n_images, n_prompts, 3]`; the order of the channels is that of `channels`."""
@@ -287,12 +284,13 @@ class _Fusing:
 class BlipMatcher(_Fusing):
     """BLIP: a vision transformer, and a BERT that attends to it in every layer: words first, the picture next."""
 
-    def __init__(self, model: Module, layers: Iterable[Module] | None = None) -> None:
+    def __init__(self, model: Module, layers: Iterable[Module] | None = None, tower: Module | None = None) -> None:
         super().__init__(model, model.text_encoder.encoder.layer if layers is None else layers)
+        self._tower = model.vision_model if tower is None else tower
 
     def pictures(self, pixels: Tensor) -> Pictures:
         """The tower's states, and its first one projected."""
-        states = self._model.vision_model(pixel_values=pixels).last_hidden_state
+        states = self._tower(pixel_values=pixels).last_hidden_state
         return Pictures(states, unit(self._model.vision_proj(states[:, :1])))
 
     def texts(self, ids: Tensor) -> Texts:

@@ -21,17 +21,15 @@ import polars as pl
 
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, UnknownName
-from beholder.core.tables import column_in, read_table, require_columns, with_plain_names
+from beholder.core.tables import column_in, read_table, require_columns, text_columns, with_plain_names
 
 
 @dataclass(frozen=True)
 class Instruction:
     """How a study puts its prompts to a model that answers in words."""
 
-    template: str
-    """What the model reads beside the picture; `{}` stands for the prompt."""
-    yes: str
-    """The answer that agrees; its raw logit is the channel `logit_true`."""
+    template: str  # what the model reads beside the picture; `{}` stands for the prompt
+    yes: str  # the answer that agrees; its raw logit is the channel `logit_true`
     no: str
     read_off: str | None = None
     """The agreeing answer as a released script writes it, where it reads another token than `yes` has (` Yes`)."""
@@ -54,19 +52,6 @@ def read_templates(path: Path) -> dict[str, str]:
     return dict(table.iter_rows())
 
 
-def text_columns(table: pl.DataFrame, columns: list[str], path: Path) -> pl.DataFrame:
-    """The table with these columns as texts; a missing column, an empty cell or an empty table is refused."""
-    require_columns(table, columns, path)
-    table = table.with_columns(pl.col(columns).cast(pl.String).str.strip_chars())
-    for name in columns:
-        empty = table[name].is_null() | (table[name] == "")
-        if empty.any():
-            raise DataError(f"{path}: row {(empty.arg_max() or 0) + 2} has no {name}.")
-    if not table.height:
-        raise DataError(f"{path}: the table has no rows.")
-    return table
-
-
 def refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
     """An error that names the first name that occurs twice."""
     repeated = names.filter(names.is_duplicated()).to_list()
@@ -77,10 +62,8 @@ def refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
 # PromptSet
 
 ALWAYS, NEVER = "*", ""
-NAMES_LEVEL = "identity"
-"""The level of prompts that name people: they are not listed on a page."""
-ONE_LEVEL = "prompts"
-"""The level of prompts for which a user names none: they all compete."""
+NAMES_LEVEL = "identity"  # the level of prompts that name people: they are not listed on a page
+ONE_LEVEL = "prompts"  # the level of prompts for which a user names none: they all compete
 COLUMNS = ("prompt_id", "text", "level", "concept", "template", "valence", "dimension", "correct_for")
 SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
@@ -160,14 +143,7 @@ def _matches(images: pl.DataFrame, equals: Mapping[str, str]) -> npt.NDArray[np.
 
 
 def read_prompts(path: Path) -> PromptSet:
-    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "moods.csv").write_text("text\\na warm person\\na cold person\\n")
-    ...     len(read_prompts(Path(folder, "moods.csv")))
-    2
-    """
+    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional."""
     raw = with_plain_names(read_table(path), str(path))
     require_columns(raw, ["text"], path)
     if (raw["text"].cast(pl.String).fill_null("") == "").any() or not raw.height:

@@ -13,7 +13,7 @@ from beholder.chapter.numbers import ABSENT
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.read import read_text
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.studies.worlds import DESIGNS, NOISE, SMALLEST, WORLDS
 

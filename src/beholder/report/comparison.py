@@ -14,15 +14,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from beholder.chapter.finding import FOUND
 from beholder.chapter.numbers import Result, has_interval, number
-from beholder.chapter.queries import FOUND
 from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record
 from beholder.core.results import KEY, place, read_rows
-from beholder.core.written_tables import write_table
+from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.report.report import short_names

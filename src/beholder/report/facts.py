@@ -7,8 +7,11 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import polars as pl
+
 from beholder.chapter.numbers import number
 from beholder.core.record import Record
+from beholder.prompts.prompt_set import NAMES_LEVEL
 from beholder.studies import STUDIES
 
 
@@ -137,3 +140,41 @@ def _more(entry: dict[str, Any]) -> str:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+FEW_PROMPTS = 12
+"""Prompts of one level that are shown; the file has them all."""
+
+
+class Asked(NamedTuple):
+    """A level of a prompt set: its prompts compete with each other."""
+
+    name: str
+    number: int
+    texts: list[str]
+    more: int
+
+
+def prompts_asked(prompts: pl.DataFrame, study: str, dataset: str) -> list[Asked]:
+    """Set by set and level by level; sets with the same prompts are listed together, and nobody's name is."""
+    levels: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for (name, level), part in prompts.filter(study=study, dataset=dataset).group_by(
+        "set", "level", maintain_order=True
+    ):
+        levels.setdefault(tuple(part["text"]), []).append((str(name or ""), str(level or "")))
+    return [_asked(named, texts) for texts, named in levels.items()]
+
+
+def _asked(named: list[tuple[str, str]], texts: tuple[str, ...]) -> Asked:
+    shown = [] if named[0][1] == NAMES_LEVEL else list(texts[:FEW_PROMPTS])
+    names = [": ".join(filter(None, pair)) for pair in named]
+    return Asked(", ".join(names), len(texts), shown, len(texts) - len(shown) if shown else 0)
+
+
+def images_of(record: Record, dataset: str) -> str:
+    """How many images a data set gave: `200 of 845`; nothing where the record does not say."""
+    entry = next((each for each in record.datasets if each.get("name") == dataset), {})
+    images, whole = entry.get("images"), entry.get("of")
+    if images is None:
+        return ""
+    return f"{images:,}" if whole in (None, images) else f"{images:,} of {whole:,}"

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,18 +19,32 @@ from markupsafe import Markup
 from beholder.chapter import numbers
 from beholder.chapter.chapter import Table
 from beholder.chapter.finding import Finding
+from beholder.chapter.numbers import drawn, number
 from beholder.core.files import write_whole
+from beholder.core.results import WITHIN
+from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets.images import open_image
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
-from beholder.report.facts import command, dataset_things, model_things, run_facts
-from beholder.report.first_screen import caveats, people_shown, top_findings
+from beholder.report.facts import (
+    Asked,
+    command,
+    conflicts,
+    dataset_things,
+    images_of,
+    model_things,
+    people,
+    prompts_asked,
+    run_facts,
+    unbalanced,
+)
 from beholder.report.number_table import results_ledger
-from beholder.report.prompts_asked import Asked, images_of, prompts_asked
-from beholder.report.report import Report, Section, slug
+from beholder.report.report import NOISE, Report, Section, slug
 from beholder.report.scorecard import PLANTED, merged, scorecard, verdict_key
 from beholder.studies.study import Metric
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW = 5
@@ -261,3 +277,104 @@ def environment() -> Environment:
 def keep_together(value: Any) -> Any:
     """A number and its per cent sign on one line, and `n = 100`; markup stays as it is."""
     return value.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0") if type(value) is str else value
+
+
+FEW_FINDINGS = 5
+
+
+def top_findings(findings: list[Finding], few: int = FEW_FINDINGS) -> list[Finding]:
+    """The findings that matter most, in the order of the chapters."""
+    turns: dict[tuple[str, ...], int] = {}
+    ranked = []
+    for place, finding in enumerate(sorted(findings, key=lambda each: not each.shown)):
+        whose = (finding.study, finding.dataset, finding.model)
+        turns[whose] = turns.get(whose, 0) + 1
+        noise = re.search(NOISE, finding.model) is not None
+        ranked.append(((noise, not finding.shown, turns[whose], place), finding))
+    chosen = {id(finding) for _, finding in sorted(ranked, key=lambda each: each[0])[:few]}
+    return [finding for finding in findings if id(finding) in chosen]
+
+
+# The first screen
+
+PORTRAITS, SIDE = 8, 88
+MOST_GROUPS = 8
+"""Columns with more groups are left to the data card."""
+
+
+class Shown(NamedTuple):
+    """Who was shown to the model: drawn portraits, or the groups of a data set of photographs with their counts."""
+
+    dataset: str
+    portraits: list[str]
+    """Data addresses of drawings; a photograph of anyone is never among them."""
+    groups: dict[str, dict[str, int]]
+    people: str
+    """How many there are, and who counts as one."""
+
+
+def caveats(report: Report) -> list[str]:
+    """What to know before reading any number, a few words each."""
+    return list(dict.fromkeys(_caveats(report)))
+
+
+def _caveats(report: Report) -> Iterator[str]:
+    record = report.record
+    for entry in record.datasets:
+        images, whole = entry.get("images"), entry.get("of")
+        if images is not None and whole not in (None, images):
+            yield f"Partial data: {images:,} of {whole:,} images of {entry.get('name')}"
+        yield from (f"{entry.get('name')}: {text}" for text in (*conflicts(entry), *unbalanced(entry)))
+    if any(drawn(str(entry.get("name"))) for entry in record.datasets):
+        yield "Drawn people, no photographs"
+    if record.settings.get("compat"):
+        yield "Computed as the released scripts do, faults included"
+    for section in report.sections:
+        for finding in section.findings:
+            if any(not (row.get("variant") or WITHIN).startswith(WITHIN) for row in finding.rows):
+                yield f"{section.study.short or section.study.title}: a variant of the published measure"
+    if record.bad_images:
+        yield f"{len(record.bad_images):,} images could not be read"
+    noise = [finding for section in report.sections for finding in section.noise]
+    if noise:
+        found = sum(finding.shown for finding in noise)
+        yield f"Random scores, audited in the same way: differences found in {found} of {number(len(noise), 'answer')}"
+
+
+def people_shown(report: Report) -> list[Shown]:
+    """Who is in the data sets of the run; drawn people of the first drawn data set only."""
+    shown: list[Shown] = []
+    for entry in report.record.datasets:
+        name = str(entry.get("name"))
+        portraits = [] if any(each.portraits for each in shown) else _portraits(name)
+        if portraits or not drawn(name):
+            shown.append(Shown(name, portraits, _groups(entry.get("groups")), people(entry)))
+    return shown
+
+
+def _groups(groups: object) -> dict[str, dict[str, int]]:
+    """The columns that tell groups of people apart, with words for names."""
+    known = groups if isinstance(groups, dict) else {}
+    return {
+        name.replace("_", " "): counts
+        for name, counts in known.items()
+        if len(counts) <= MOST_GROUPS
+        and name != "split"
+        and f"{name}_band" not in known
+        and not set(counts) <= {"true", "false"}
+    }
+
+
+def _portraits(dataset: str) -> list[str]:
+    """Some drawn people, spread over the groups; none of a data set that Beholder did not draw."""
+    if dataset not in DATASETS or not DATASETS[dataset].embedded:
+        return []
+    return [_thumbnail(uri) for uri in open_dataset(dataset).limit(PORTRAITS).table["uri"]]
+
+
+def _thumbnail(uri: str) -> str:
+    picture = open_image(uri)
+    picture.thumbnail((SIDE, SIDE))
+    buffer = io.BytesIO()
+    picture.quantize(64).save(buffer, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"

@@ -1,25 +1,236 @@
-"""The replication page: counts of verdicts, checks of the printed tables, and every cell with filters.
+"""Replication: every printed number beside ours, with difference, interval and a verdict; and the page that shows it.
 
-Like the report it is one HTML file that opens from disk without a network.
+Our value comes from a run. Without a run it comes from other printed numbers, where a printed number follows from
+them, or from counting in the data. The ledger is a results table with a few more columns.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from beholder.core.files import write_whole
-from beholder.core.results import place
-from beholder.core.written_tables import write_table
-from beholder.published.ledger import DATA, NOWHERE, ORIGINS, RUN, TABLES, VERDICTS, as_records, counts, printed_studies
+from beholder.core.results import PLAIN, place
+from beholder.core.results import SCHEMA as RESULTS
+from beholder.core.tables import write_table
+from beholder.models.catalog import catalog, lookup
 from beholder.report.number_table import Column, Ledger, packed
 from beholder.report.page import TEMPLATES, environment, policy
 from beholder.studies import STUDIES
-from beholder.studies.printed import CANNOT_BE, DIFFERS, EQUAL, NOT_MEASURED, WITHIN, Check, Source
+from beholder.studies.printed import (
+    CANNOT_BE,
+    CELL,
+    DIFFERS,
+    EQUAL,
+    NOT_MEASURED,
+    PLACE,
+    WITHIN,
+    Cell,
+    Check,
+    Printed,
+    Sizes,
+    Source,
+    printed_of,
+)
+
+VERDICTS = {
+    EQUAL: "our value rounds to the printed one (after float16 means, where the study takes these)",
+    WITHIN: "the printed value lies in our 95 % interval",
+    DIFFERS: "the printed value lies outside our interval, or we have no interval and our value is another",
+    CANNOT_BE: "the printed value cannot be what its table says it is; the reason stands beside it",
+    NOT_MEASURED: "we have no value to compare it with",
+}
+SCHEMA: dict[str, pl.DataType] = {
+    **RESULTS,
+    "source": pl.String(),
+    "place": pl.String(),
+    "printed": pl.Float64(),
+    "step": pl.Float64(),
+    "difference": pl.Float64(),
+    "verdict": pl.String(),
+    "reason": pl.String(),
+    "origin": pl.String(),
+}
+RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")
+"""Where our value comes from."""
+_OURS: dict[str, pl.DataType] = {
+    **{name: kind for name, kind in RESULTS.items() if name not in ("study", "verdict", "unit")},
+    "origin": pl.String(),
+}
+
+
+def printed_studies() -> Iterator[tuple[str, Printed]]:
+    """Every study that declares printed numbers, with its name."""
+    return ((name, printed) for name in STUDIES if (printed := printed_of(name)) is not None)
+
+
+def ledger(results: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
+    """Every printed cell with our value. A run on none of the printed models changes nothing.
+
+    Sizes of data sets are counted in the folder of data, where one is named.
+    """
+    own = _of_run(results) if results is not None else None
+    return pl.concat([ledger_of(name, printed, own, data) for name, printed in printed_studies()])
+
+
+def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
+    """The part of one study; `own` are rows of a run on printed models."""
+    sizes = printed.sizes(data) if data is not None else {}
+    cells, ours = printed.cells.select(list(CELL)), [_of_tables(printed), _of_data(name, sizes)]
+    if own is not None:
+        mine = own.filter(study=name)
+        if printed.lower_case_groups:
+            mine = mine.with_columns(pl.col("group", "against").str.to_lowercase())
+        ours.insert(0, mine.select(list(_OURS)))
+        if printed.more and not mine.is_empty():
+            cells = pl.concat([cells, printed.more().filter(pl.col("model").is_in(mine["model"].unique().implode()))])
+    values = pl.concat(ours).unique(PLACE, keep="first", maintain_order=True)
+    joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left").with_columns(
+        study=pl.lit(name), difference=pl.col("value") - pl.col("printed")
+    )
+    return judged(joined, printed, sizes).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+
+
+# Our values
+
+
+def printed_name(model: str) -> str | None:
+    """The printed name of a run's model: by its name, its hub id or what it was loaded as; None if none prints it.
+
+    >>> printed_name("openai/clip-vit-base-patch32")
+    'ViT-B/32'
+    """
+    bare = re.sub(r"@[^/]*$", "", model)
+    entry = lookup(model) or next((each for each in catalog() if bare in (each.load, each.source)), None)
+    if entry:
+        return entry.name
+    return model if any(model in printed.cells["model"] for _, printed in printed_studies()) else None
+
+
+def _of_run(results: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a run on printed models, and each p-value as a row of its own."""
+    names = {model: name for model in results["model"].unique() if (name := printed_name(model))}
+    rows = results.filter(pl.col("model").is_in(list(names)), PLAIN).with_columns(
+        pl.col("model").replace(names), origin=pl.lit(RUN)
+    )
+    p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
+        pl.concat_str("metric", pl.lit(".p_value")).alias("metric"),
+        value="p_value",
+        low=pl.lit(None, pl.Float64),
+        high=pl.lit(None, pl.Float64),
+    )
+    return pl.concat([rows, p_values])
+
+
+def _of_tables(printed: Printed) -> pl.DataFrame:
+    """What follows from the printed cells alone."""
+    derived = printed.derived.with_columns(origin=pl.lit(TABLES))
+    return pl.concat([pl.DataFrame(schema=_OURS), derived], how="diagonal_relaxed")
+
+
+def _of_data(study: str, sizes: Sizes) -> pl.DataFrame:
+    """Sizes counted in the data."""
+    rows = [
+        {
+            "dataset": dataset,
+            "metric": f"{study}.count",
+            "concept": concept,
+            "value": float(size.number),
+            "n": size.number,
+            "note": "counted in the data",
+            "origin": DATA,
+        }
+        for (dataset, concept), size in sizes.items()
+    ]
+    return pl.DataFrame(rows, schema=_OURS)
+
+
+# Verdicts
+
+
+def judged(joined: pl.DataFrame, printed: Printed, sizes: Sizes) -> pl.DataFrame:
+    """A verdict for every cell, and its reason where it needs one."""
+    near = pl.col("difference").abs() <= _tolerance(joined, printed)
+    half = pl.col("step") / 2
+    inside = (pl.col("low") <= pl.col("printed") + half) & (pl.col("printed") - half <= pl.col("high"))
+    partial = _reasons(joined, printed.partial, {key: size.partial for key, size in sizes.items()})
+    impossible = pl.Series([printed.impossible(row) for row in joined.iter_rows(named=True)], dtype=pl.String)
+    explained = _reasons(joined, printed.explained, {key: size.hint for key, size in sizes.items()})
+    known = pl.col("value").is_not_null() & partial.is_null()
+    verdict = (
+        pl.when(known & (near | ((pl.col("origin") == TABLES) & inside)))
+        .then(pl.lit(EQUAL))
+        .when(impossible.is_not_null())
+        .then(pl.lit(CANNOT_BE))
+        .when(~known)
+        .then(pl.lit(NOT_MEASURED))
+        .when(inside)
+        .then(pl.lit(WITHIN))
+        .otherwise(pl.lit(DIFFERS))
+    )
+    reason = (
+        pl.when(pl.col("verdict") == CANNOT_BE)
+        .then(impossible)
+        .when(pl.col("verdict") == DIFFERS)
+        .then(explained)
+        .when(pl.col("value").is_not_null())
+        .then(partial)
+    )
+    return joined.with_columns(verdict=verdict).with_columns(reason=reason)
+
+
+def _reasons(
+    cells: pl.DataFrame, of_run: Callable[[Cell], str | None], of_size: dict[tuple[str, str], str | None]
+) -> pl.Series:
+    """What the study says of a run's value, or what was noted when a size was counted."""
+
+    def reason(row: Cell) -> str | None:
+        if row["origin"] == DATA:
+            return of_size[row["dataset"], row["concept"]]
+        return of_run(row) if row["origin"] == RUN else None
+
+    return pl.Series([reason(row) for row in cells.iter_rows(named=True)], dtype=pl.String)
+
+
+def _tolerance(cells: pl.DataFrame, printed: Printed) -> pl.Series:
+    """Half the last printed place, a hair for binary fractions, and what a float16 mean may move by."""
+    values = cells["printed"].abs().to_numpy()
+    grid = np.spacing(values.astype(np.float16)).astype(np.float64)
+    halves = cells["source"].is_in([source.name for source in printed.sources if source.half_precision]).to_numpy()
+    moved = np.where((cells["unit"] == "ratio").fill_null(False).to_numpy(), values * 2.0**-10, grid / 2)
+    return pl.Series(cells["step"].to_numpy() * 0.5 * (1 + 1e-6) + np.where(halves, moved, 0.0))
+
+
+def counts(cells: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Cells of each verdict, in the order of the verdicts, by where our value comes from; NOWHERE: we have none."""
+    origins = cells["origin"].fill_null(NOWHERE)
+    return {
+        verdict: {origin: int(((cells["verdict"] == verdict) & (origins == origin)).sum()) for origin in ORIGINS}
+        for verdict in VERDICTS
+    }
+
+
+# Do the printed tables agree with themselves? Every study's checks, which need no model
+
+
+def consistency() -> list[Check]:
+    """Every check, study by study."""
+    return [check for _, printed in printed_studies() for check in printed.checks]
+
+
+def as_records(checks: list[Check]) -> list[dict[str, Any]]:
+    """The checks as JSON."""
+    return [{**check._asdict(), "holds": check.holds} for check in checks]
+
+
+# The page
 
 FILTERS = [("study", "Study"), ("table", "Table"), ("model", "Model"), ("metric", "Metric"), ("verdict", "Verdict")]
 FIELDS = (

@@ -12,25 +12,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from beholder.chapter.chapter import Chapter, Table
-from beholder.chapter.finding import Finding
-from beholder.chapter.numbers import ABSENT, drawn
+from beholder.chapter.chapter import Cell, Chapter, Table
+from beholder.chapter.finding import Finding, by_model, stored
+from beholder.chapter.numbers import ABSENT, drawn, has_interval
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
+from beholder.core.results import KEY, SCHEMA
 from beholder.report.facts import limited
 from beholder.report.number_table import plain_tables
-from beholder.report.sensitivity import PERTURBED, sensitivity_table
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
 if TYPE_CHECKING:
     from beholder.chapter.charts import Figure
+
 
 _PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
 
@@ -57,6 +58,75 @@ def shortened(results: pl.DataFrame) -> pl.DataFrame:
     # The subset is a model where two are compared.
     columns = [pl.col(column).replace(short) for column in ("model", "subset")]
     return results.with_columns(columns) if short else results
+
+
+# How far small changes of the pictures move the number behind each finding, against its interval
+
+PLACE = ("study", "dataset", "model", *KEY)
+PERTURBED = {**SCHEMA, "change": pl.String()}
+"""The results once more for every change, with what was changed."""
+
+
+class Move(NamedTuple):
+    """How far the number of a finding moved."""
+
+    finding: Finding
+    low: float
+    high: float
+    """The lowest and the highest value, the unchanged pictures included."""
+    share: float | None
+    """Their distance as a share of the width of the interval; None without an interval."""
+
+
+def moves(findings: list[Finding], perturbed: pl.DataFrame) -> list[Move]:
+    """One for every finding whose number was measured after changes too, the most moved first."""
+    made = []
+    values = {place: group["value"] for place, group in perturbed.drop_nulls("value").group_by(PLACE)}
+    for finding in findings:
+        row = finding.rows[0] if finding.rows else {}
+        after = values.get(tuple(stored(row).get(name) for name in PLACE))
+        if after is None or row.get("value") is None:
+            continue
+        after = -after if row.get("turned") else after
+        low, high = min(row["value"], *after), max(row["value"], *after)
+        share = (high - low) / (row["high"] - row["low"]) if has_interval(row) else None
+        made.append(Move(finding, low, high, share))
+    return sorted(made, key=lambda move: -(move.share or 0.0))
+
+
+def sensitivity_table(findings: list[Finding], perturbed: pl.DataFrame) -> Table | None:
+    """Each finding's number, how far it moved, and how much of its interval that is; None if nothing was changed."""
+    moved = moves(findings, perturbed)
+    if not moved:
+        return None
+    changes = perturbed["change"].unique(maintain_order=True).to_list()
+    caption = (
+        f"The same measures after each of {len(changes)} small changes of every picture or score: "
+        f"{'; '.join(changes)}. "
+        "Above 100 %, the changes move the number by more than the width of its interval."
+    )
+    several = len({move.finding.model for move in moved}) > 1
+    rows = [
+        [
+            *([Cell(move.finding.model)] if several else []),
+            Cell(move.finding.headline),
+            Cell(_short(move.finding.rows[0]["value"]), _span(move.finding)),
+            Cell(f"{_short(move.low)} to {_short(move.high)}"),
+            Cell("no interval" if move.share is None else f"{move.share:.0%}", strong=(move.share or 0) > 1),
+        ]
+        for move in moved
+    ]
+    header = [*(["Model"] if several else []), "Finding", "Number", "After small changes", "Share of the interval"]
+    return Table("How far small changes of the pictures move the findings", caption, header, rows, labels=1 + several)
+
+
+def _span(finding: Finding) -> str:
+    row = finding.rows[0]
+    return f"{_short(row['low'])} to {_short(row['high'])}" if has_interval(row) else ""
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
 
 
 # Report
@@ -172,8 +242,9 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     random = pl.col("model").str.contains(NOISE)
     part = whole.filter(~random) if not whole.select(random.all()).item() else whole
     ours = pl.col("metric").is_in([metric.name for metric in (STUDIES.get(name) or study).measures.metrics])
-    tables = list(chapter.tables(part.filter(ours)))
-    tables += plain_tables(part.filter(~ours) if tables else part)
+    others_rows = part.filter(~ours)
+    tables = list(chapter.tables(part.filter(ours) if others_rows.height else part))
+    tables += plain_tables(others_rows if tables else part)
     tables = [_without_gaps(table) for table in tables]
     return Section(
         study,
@@ -216,7 +287,7 @@ def _declared(study: Study, entry: dict[str, Any]) -> Study:
 def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Finding]:
     """Model by model, each finding with its question and an id that stays the same from run to run."""
     counted: Counter[str] = Counter()
-    for (model,), mine in part.group_by("model", maintain_order=True):
+    for model, mine in by_model(part):
         beside = chapter.beside(mine, others.filter(pl.col("model") == model))
         for finding in (*chapter.findings(mine), *beside):
             question = chapter.questions.get(finding.kind)

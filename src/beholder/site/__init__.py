@@ -1,1 +1,390 @@
 """A static site of many runs and of the published tables: models × questions, with every number's interval."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from beholder._gate import UNDECIDED, Rule, judged
+from beholder._run import Run, load_run
+from beholder.chapter.numbers import quantity
+from beholder.core.errors import UsageError
+from beholder.core.files import write_whole
+from beholder.core.results import KEY, PLAIN
+from beholder.core.tables import as_csv
+from beholder.models.catalog import lookup
+from beholder.report.drawing import chart_library, packed
+from beholder.report.page import TEMPLATES as PAGE_TEMPLATES
+from beholder.report.page import keep_together
+from beholder.report.report import NOISE, slug
+from beholder.report.scorecard import Scale, scale_of
+from beholder.studies import STUDIES
+from beholder.studies.printed import printed_of
+
+if TYPE_CHECKING:
+    from beholder.chapter.numbers import Result
+
+
+PLACE = ("study", "dataset", *KEY[:-1])
+SCHEMA: dict[str, pl.DataType] = {
+    **dict.fromkeys(("model", *PLACE), pl.String()),
+    **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
+    "n": pl.Int64(),
+    "unit": pl.String(),
+    "source": pl.String(),
+    "run": pl.String(),
+    "date": pl.String(),
+    "reason": pl.String(),
+}
+"""`run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does."""
+
+
+@dataclass(frozen=True)
+class SiteRun:
+    """A run with the name of its folder in the site."""
+
+    name: str
+    folder: Path
+    run: Run
+
+
+def open_runs(folders: Iterable[Path]) -> list[SiteRun]:
+    """The runs, each under a name of its own."""
+    runs: list[SiteRun] = []
+    for folder in folders:
+        base = slug(folder.resolve().name) or "run"
+        taken = {each.name for each in runs}
+        name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in taken)
+        runs.append(SiteRun(name, folder, load_run(folder)))
+    return runs
+
+
+def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataFrame:
+    """Every number of the runs, and every printed one at a place that several models have."""
+    tables = [_measured(each) for each in runs]
+    if published:
+        tables += [table for name in STUDIES if (table := _printed(name)) is not None]
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *tables])
+
+
+def _measured(each: SiteRun) -> pl.DataFrame:
+    results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
+    reasons = {str(entry.get("name")): _reason(each.run, entry) for entry in each.run.record.datasets}
+    variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
+    return results.with_columns(
+        model=pl.col("model").map_elements(_catalogued, pl.String),
+        source=pl.lit(f"run {each.name}"),
+        run=pl.lit(each.name),
+        date=pl.lit(each.run.record.created[:10]),
+        reason=pl.coalesce(
+            pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String).replace("", None),
+            variant,
+            pl.lit(""),
+        ),
+    ).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+
+
+def _reason(run: Run, entry: dict[str, Any]) -> str:
+    images, whole = entry.get("images"), entry.get("of")
+    if images is not None and whole not in (None, images):
+        return f"{images:,} of {whole:,} images"
+    return "as the released scripts compute it" if run.record.settings.get("compat") else ""
+
+
+def _printed(study: str) -> pl.DataFrame | None:
+    printed = printed_of(study)
+    if printed is None:
+        return None
+    cells = printed.cells.filter(pl.col("model").is_not_null() & (pl.col("model") != ""))
+    known = {metric.name: metric.landmark for metric in STUDIES[study].measures.metrics}
+    table = cells.with_columns(
+        study=pl.lit(study),
+        value=pl.col("printed"),
+        low=pl.lit(None, pl.Float64),
+        high=pl.lit(None, pl.Float64),
+        landmark=pl.col("metric").replace_strict(known, default=None, return_dtype=pl.Float64),
+        n=pl.lit(None, pl.Int64),
+        source=pl.lit("published, ") + pl.col("place"),
+        run=pl.lit(""),
+        date=pl.lit(""),
+        reason=pl.lit(""),
+    )
+    return table.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+
+
+def _catalogued(model: str) -> str:
+    entry = lookup(model)
+    return entry.name if entry else model
+
+
+@dataclass(frozen=True)
+class Question:
+    """A place whose numbers are compared between models."""
+
+    slug: str
+    """The name of its page."""
+    key: dict[str, str | None]
+    """The place, by column."""
+    numbers: pl.DataFrame
+
+    @property
+    def title(self) -> str:
+        """The place in words."""
+        metric = str(self.key["metric"]).split(".", 1)[-1].replace("_", " ").capitalize()
+        named = [str(self.key[name]) for name in ("subset", "group", "concept", "template") if self.key[name]]
+        against = f" against {self.key['against']}" if self.key["against"] else ""
+        return f"{metric}: {', '.join(named)}{against}" if named else metric
+
+    @property
+    def headline(self) -> bool:
+        """Whether it is about all people of a subset and all prompts: such places make the front page."""
+        return not any(self.key[name] for name in ("group", "against", "concept", "template"))
+
+    @property
+    def unit(self) -> str:
+        """The unit of its numbers."""
+        return str(self.numbers["unit"][0])
+
+
+def questions(numbers: pl.DataFrame, *, models: int = 2) -> list[Question]:
+    """The places that at least so many models have, in the order of the tables, each with a page name of its own."""
+    made: dict[str, Question] = {}
+    for place, part in numbers.group_by(PLACE, maintain_order=True):
+        if part["model"].n_unique() < models:
+            continue
+        base = slug(" ".join(str(word) for word in place[2:] if word))
+        name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in made)
+        made[name] = Question(name, dict(zip(PLACE, map(_text, place), strict=True)), part)
+    return list(made.values())
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+# Build the site
+
+TEMPLATES = Path(__file__).parent / "templates"
+FRONT = 8
+"""Columns of a table on the front page."""
+RUN_FILES = ("report.html", "results.csv", "results.parquet", "findings.json", "prompts.csv", "run.json")
+FACTS = ("parameters", "training_pairs", "released", "licence")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a model at a place, as it is shown."""
+
+    text: str
+    interval: str
+    value: float
+    at: float | None
+    low: float | None
+    high: float | None
+    source: str
+    link: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """A study's table on the front page."""
+
+    study: str
+    title: str
+    asks: str
+    columns: list[Question]
+    rows: list[tuple[str, str, list[Cell | None]]]
+    """Model, its page, and its cells."""
+
+
+def build_site(
+    folders: Sequence[Path], out: Path, *, rules: Sequence[Rule] = (), published: bool = True, title: str = ""
+) -> Path:
+    """Write the site into `out` and return its index."""
+    runs = open_runs(folders)
+    numbers = site_numbers(runs, published=published)
+    if numbers.is_empty():
+        raise UsageError("There is nothing to show: name at least one run folder, or leave the published tables in.")
+    asked = questions(numbers)
+    models = sorted(numbers["model"].unique().to_list(), key=str.casefold)
+    pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
+    common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
+    for path, template, values in _pages(asked, pages):
+        _write(out / path, template, root="../" * path.count("/"), **values, **common)
+    for name, text in _files().items():
+        write_whole(out / name, text.encode())
+    write_whole(out / "numbers.csv", as_csv(numbers))
+    for each in runs:
+        _copy(each, out / "runs" / each.name)
+    return out / "index.html"
+
+
+def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every page: its path, its template and what it shows."""
+    boards = [board for name in STUDIES if (board := _board(name, asked, models))]
+    yield "index.html", "index.html.j2", {"boards": boards}
+    for question in asked:
+        about = {"question": question, "meaning": _meaning(question), "scale": _scale(question)}
+        yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
+    for model, path in models.items():
+        yield path, "model.html.j2", {"model": model, "facts": _facts(model), "parts": _parts(model, asked)}
+    yield "scatter.html", "scatter.html.j2", {"data": packed(_axes(asked))}
+
+
+def _files() -> dict[str, str]:
+    """Styles and scripts of all pages."""
+    return {
+        "style.css": "".join(_template(name, PAGE_TEMPLATES) for name in ("page.css", "ledger.css"))
+        + _template("site.css"),
+        "site.js": _template("files.js", PAGE_TEMPLATES) + _template("site.js"),
+        "scatter.js": _template("scatter.js"),
+        "charts.js": chart_library(),
+    }
+
+
+def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:
+    """A run with its date, its models and what the gate says of it."""
+    verdicts = judged(each.run.results, rules) if rules else []
+    stopped = sum(verdict.stops for verdict in verdicts)
+    undecided = sum(verdict.verdict == UNDECIDED for verdict in verdicts)
+    passes = f"passes, {undecided} undecided" if undecided else "passes"
+    gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else passes
+    record = each.run.record
+    return {
+        "name": each.name,
+        "date": record.created[:10],
+        "models": ", ".join(str(model.get("name")) for model in record.models),
+        "studies": ", ".join(record.studies),
+        "gate": gate,
+        "findings": len([finding for finding in each.run.findings if finding.shown]),
+    }
+
+
+def _board(study: str, asked: list[Question], pages: dict[str, str]) -> Board | None:
+    mine = [question for question in asked if question.key["study"] == study]
+    columns = sorted(
+        (question for question in mine if question.headline), key=lambda each: -each.numbers["model"].n_unique()
+    )[:FRONT]
+    if not columns:
+        return None
+    models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
+    rows = [(model, pages[model], [best_cell(question, model) for question in columns]) for model in models]
+    return Board(study, STUDIES[study].title, STUDIES[study].question, columns, rows)
+
+
+def best_cell(question: Question, model: str) -> Cell | None:
+    """The number to show: the newest run that compares, else the published one, else one that does not compare."""
+    rows = question.numbers.filter(pl.col("model") == model)
+    if rows.is_empty():
+        return None
+    ordered = rows.with_columns(apart=pl.col("reason") != "", printed=pl.col("run") == "").sort(
+        ["apart", "printed", "date"], descending=[False, False, True], maintain_order=True
+    )
+    return _cell(question, ordered.row(0, named=True), _scale(question))
+
+
+def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
+    unit, landmark, low, high = row["unit"], row["landmark"], row["low"], row["high"]
+    bounded = low is not None and high is not None
+    return Cell(
+        text=quantity(row["value"], unit, landmark),
+        interval=f"{quantity(low, unit, landmark)} to {quantity(high, unit, landmark)}" if bounded else "",
+        value=row["value"],
+        at=scale.at(row["value"]) if scale else None,
+        low=scale.at(low) if scale and bounded else None,
+        high=scale.at(high) if scale and bounded else None,
+        source=row["source"],
+        link=f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html",
+        reason=row["reason"],
+    )
+
+
+def _scale(question: Question) -> Scale | None:
+    rows = question.numbers.to_dicts()
+    full = [{**row, "low": row["value"] if row["low"] is None else row["low"]} for row in rows]
+    full = [{**row, "high": row["value"] if row["high"] is None else row["high"]} for row in full]
+    return scale_of(full)
+
+
+def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, Cell]]:
+    """Every number at the place, those that compare first, the highest on top."""
+    rows = question.numbers.with_columns(apart=pl.col("reason") != "").sort(
+        ["apart", "value"], descending=[False, True], maintain_order=True
+    )
+    scale = _scale(question)
+    return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
+
+
+def _meaning(question: Question) -> str:
+    metrics = {metric.name: metric for metric in STUDIES[str(question.key["study"])].measures.metrics}
+    metric = metrics.get(str(question.key["metric"]))
+    return metric.meaning if metric else ""
+
+
+def _facts(model: str) -> list[tuple[str, str]]:
+    """What the catalogue knows of a model."""
+    entry = lookup(model)
+    known = [(name.replace("_", " "), getattr(entry, name)) for name in FACTS] if entry else []
+    return [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in known if value]
+
+
+def _parts(model: str, asked: list[Question]) -> list[tuple[str, list[tuple[Question, list[Cell]]]]]:
+    """Study by study, each place with all numbers that the model has there, the newest first."""
+    parts: dict[str, list[tuple[Question, list[Cell]]]] = {}
+    for question in asked:
+        rows = question.numbers.filter(pl.col("model") == model).sort("date", descending=True)
+        if rows.height:
+            cells = [_cell(question, row, None) for row in rows.to_dicts()]
+            parts.setdefault(STUDIES[str(question.key["study"])].title, []).append((question, cells))
+    return list(parts.items())
+
+
+def _axes(asked: list[Question]) -> dict[str, Any]:
+    """What the scatter draws: numbers by place, and what the catalogue knows of each model."""
+    models = sorted({model for question in asked for model in question.numbers["model"]})
+    known = {model: entry for model in models if (entry := lookup(model))}
+    axes = [
+        {"name": question.slug, "title": f"{question.key['study']}: {question.title}", "rows": _points(question)}
+        for question in sorted(asked, key=lambda each: not each.headline)
+    ]
+    facts = {
+        "parameters": {model: entry.parameters for model, entry in known.items() if entry.parameters},
+        "training_pairs": {model: entry.training_pairs for model, entry in known.items() if entry.training_pairs},
+        "released": {model: entry.released for model, entry in known.items() if entry.released},
+    }
+    return {"axes": axes, "facts": facts}
+
+
+def _points(question: Question) -> list[list[Any]]:
+    columns = ("model", "value", "low", "high", "date", "source", "reason")
+    return [list(row) for row in question.numbers.select(columns).rows()]
+
+
+def _copy(each: SiteRun, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in RUN_FILES:
+        if (each.folder / name).is_file():
+            shutil.copyfile(each.folder / name, folder / name)
+
+
+def _write(path: Path, template: str, **values: Any) -> None:
+    write_whole(path, environment().get_template(template).render(**values).encode("utf-8", "replace"))
+
+
+@cache
+def environment() -> Environment:
+    """Templates that escape whatever comes from data."""
+    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, finalize=keep_together, **options)
+
+
+def _template(name: str, folder: Path = TEMPLATES) -> str:
+    return (folder / name).read_text(encoding="utf-8")

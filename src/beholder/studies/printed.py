@@ -26,20 +26,13 @@ CELL: dict[str, pl.DataType] = {
     "printed": pl.Float64(),
     "step": pl.Float64(),
     "unit": pl.String(),
-}
-"""The columns of a file of cells."""
-EQUAL, WITHIN, DIFFERS, CANNOT_BE, NOT_MEASURED = (
-    "equal within rounding",
-    "within interval",
-    "differs",
-    "cannot be",
-    "not measured",
-)
-"""The verdicts on a printed number."""
+}  # the columns of a file of cells
+# The verdicts on a printed number
+EQUAL, WITHIN, DIFFERS = "equal within rounding", "within interval", "differs"
+CANNOT_BE, NOT_MEASURED = "cannot be", "not measured"
 
 T = TypeVar("T")
-Cell = Mapping[str, Any]
-"""A row of the ledger."""
+Cell = Mapping[str, Any]  # a row of the ledger
 
 
 class Source(NamedTuple):
@@ -76,22 +69,15 @@ class Size(NamedTuple):
     """A count in the data at hand."""
 
     number: int
-    partial: str | None = None
-    """Why it does not compare, where only a part of the source is here."""
-    hint: str | None = None
-    """What may explain a difference."""
+    partial: str | None = None  # why it does not compare, where only a part of the source is here
+    hint: str | None = None  # what may explain a difference
 
 
-Sizes = Mapping[tuple[str, str], Size]
-"""Counts by data set and by what is counted."""
+Sizes = Mapping[tuple[str, str], Size]  # counts by data set and by what is counted
 
 
 def _nothing(*_: object) -> None:
     return None
-
-
-def _no_sizes(data: Path) -> Sizes:
-    return {}
 
 
 @dataclass(frozen=True)
@@ -103,7 +89,7 @@ class Printed:
     sources: tuple[Source, ...]
     more: Callable[[], pl.DataFrame] | None = None
     """More cells, which are compared only with a run on their models."""
-    sizes: Callable[[Path], Sizes] = _no_sizes
+    sizes: Callable[[Path], Sizes] = lambda data: {}
     """Printed sizes of data sets, counted again in a folder of data."""
     impossible: Callable[[Cell], str | None] = _nothing
     """Why a printed number cannot be what its table says it is."""
@@ -121,10 +107,8 @@ class Printed:
     @cached_property
     def table(self) -> pl.DataFrame:
         """The file as it is: a printed value is a text, such as `<0.01`."""
-        return pl.read_csv(
-            self.file if isinstance(self.file, bytes) else self.file.read_bytes(),
-            schema={**CELL, "printed": pl.String()},
-        )
+        text = self.file if isinstance(self.file, bytes) else self.file.read_bytes()
+        return pl.read_csv(text, schema={**CELL, "printed": pl.String()})
 
     @cached_property
     def cells(self) -> pl.DataFrame:
@@ -189,9 +173,5 @@ def printed_of(study: str) -> Printed | None:
 
 
 def part_of_source(here: int, whole: int) -> str | None:
-    """Why a count does not compare, where a part of the images is here.
-
-    >>> part_of_source(2, 1000)
-    "2 of the source's 1,000 images are in the tables here"
-    """
+    """Why a count does not compare, where a part of the images is here."""
     return f"{here:,} of the source's {whole:,} images are in the tables here" if here < whole else None

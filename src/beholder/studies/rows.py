@@ -31,6 +31,7 @@ from beholder.comparison import (
 )
 from beholder.comparison.family import nothing_told
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
+from beholder.core.options import EFFECT, option
 from beholder.core.results import Row
 from beholder.metrics.association import half_precision_mean
 from beholder.metrics.intervals import Resampler, mean_interval
@@ -130,9 +131,14 @@ class PlanOptions:
 
     data: Path | None = None
     dataset: str | None = None
-    power: float = POWER
-    effect: float | None = None
-    """The effect that should be found; in probability for a gap, 1 − b for a ratio."""
+    power: float = option(POWER, "Probability of finding the effect.", min=0.05, max=0.999, panel=EFFECT)
+    effect: float | None = option(
+        None,
+        "Show how many images this effect needs (a gap in probability; 1 − b for a ratio).",
+        kind=float,
+        min=1e-6,
+        panel=EFFECT,
+    )
     results: pl.DataFrame | None = None
     """An earlier run, for its spreads."""
     person: str | None = None
@@ -144,19 +150,14 @@ class Planned(NamedTuple):
 
     metric: str
     groups: Groups
-    scores: Scores
-    """How scores lie apart within a group, in `unit`; with a mean, they are probabilities."""
-    source: str
-    """Where the spread comes from."""
+    scores: Scores  # how scores lie apart within a group, in `unit`; with a mean, they are probabilities
+    source: str  # where the spread comes from
     unit: str = "probability"
     strata: Strata | None = None
     columns: int = 1
-    what: str = "prompts"
-    """What the columns are."""
-    rests: bool = False
-    """Whether each of more than two groups is also compared with everyone else."""
-    concept: str | None = None
-    """What the row is about; without it, the attribute."""
+    what: str = "prompts"  # what the columns are
+    rests: bool = False  # whether each of more than two groups is also compared with everyone else
+    concept: str | None = None  # what the row is about; without it, the attribute
 
 
 def detectable_rows(planned: Sequence[Planned], people: People, options: PlanOptions) -> Iterator[Row]:

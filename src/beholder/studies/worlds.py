@@ -21,37 +21,22 @@ from beholder.studies.study import MeasureOptions
 
 Array = npt.NDArray[np.float64]
 WORLDS = (
-    NOISE,
-    CONSTANTS,
-    GENDER_ONLY,
-    BRANCH_ONLY,
-    SOURCE_ONLY,
-    BRIGHTNESS_ONLY,
-    VECTORS,
-    HEAVY_TAILS,
-    TIES,
-    TWO_LEVELS,
-    MISSING,
-    ALWAYS_YES,
-    UNFAIR,
-) = (
-    "noise",
-    "prompt constants",
-    "gender only",
-    "branch only",
-    "source only",
-    "brightness only",
-    "a vector per person",
-    "heavy tails",
-    "ties",
-    "two levels",
-    "10 % missing",
-    "always yes",
-    "wholly unfair",
+    NOISE := "noise",
+    CONSTANTS := "prompt constants",
+    GENDER_ONLY := "gender only",
+    BRANCH_ONLY := "branch only",
+    SOURCE_ONLY := "source only",
+    BRIGHTNESS_ONLY := "brightness only",
+    VECTORS := "a vector per person",
+    HEAVY_TAILS := "heavy tails",
+    TIES := "ties",
+    TWO_LEVELS := "two levels",
+    MISSING := "10 % missing",
+    ALWAYS_YES := "always yes",
+    UNFAIR := "wholly unfair",
 )
 WOMAN, MAN = GENDERS = ("woman", "man")
-CERTAIN = 4.0
-"""The score of a model without any doubt, on the normal scale."""
+CERTAIN = 4.0  # the score of a model without any doubt, on the normal scale
 
 
 class Design(NamedTuple):
@@ -78,8 +63,7 @@ DESIGNS = {
     "unbalanced strata": Design(25, 25, unbalanced=True),
     "a small cell of other spread": Design(16, 44, spread=2.0),
 }
-SMALLEST = "10 + 10"
-"""The smallest design in which a model that is wholly unfair must be found out."""
+SMALLEST = "10 + 10"  # the smallest design in which a model that is wholly unfair must be found out
 
 
 class World(NamedTuple):
@@ -92,11 +76,7 @@ class World(NamedTuple):
 
 
 def draw(world: str, design: Design, prompts: int, rng: np.random.Generator) -> World:
-    """People of a design, drawn anew, and what the world's model makes of them.
-
-    >>> draw(UNFAIR, Design(2, 2), 2, np.random.default_rng(0)).scores[:, 0].tolist()
-    [4.0, 4.0, -4.0, -4.0]
-    """
+    """People of a design, drawn anew, and what the world's model makes of them."""
     people = _people(design, rng)
     pictures = people[np.repeat(np.arange(people.height), design.pictures)]
     ids = pl.Series("image_id", [f"{i}.jpg" for i in range(pictures.height)])
@@ -122,9 +102,8 @@ def _label(design: Design, values: tuple[str, str], turn: int) -> list[str]:
     """Two values in turn; the turn sets labels apart from each other."""
     made = []
     for place, size in enumerate((design.women, design.men)):
-        often = (place == 0) if design.unbalanced else None
         for i in range(size):
-            first = (i % 5 > 0) == often if often is not None else (i >> turn) % 2 == 0
+            first = (i % 5 > 0) == (place == 0) if design.unbalanced else (i >> turn) % 2 == 0
             made.append(values[0] if first else values[1])
     return made
 
@@ -159,9 +138,9 @@ def _scores(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: 
 
 def _noise(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: np.random.Generator) -> Array:
     """People differ; pictures of one person are alike, and the same to a model that has one vector a person."""
-    people, person = design.women + design.men, np.repeat(np.arange(design.women + design.men), design.pictures)
-    shape = (people, prompts)
-    own = (rng.standard_cauchy(shape) if world == HEAVY_TAILS else rng.standard_normal(shape))[person]
+    people = design.women + design.men
+    made = (rng.standard_cauchy if world == HEAVY_TAILS else rng.standard_normal)((people, prompts))
+    own = made[np.repeat(np.arange(people), design.pictures)]
     if design.pictures > 1 and world != VECTORS:
         own = np.sqrt(0.8) * own + np.sqrt(0.2) * rng.standard_normal(own.shape)
     cell = (table["gender"] == WOMAN) & (table["branch"] == "a")
@@ -182,10 +161,5 @@ class Trials:
     """Metrics and findings that must be called when the model is wholly unfair, from 10 + 10 people on."""
 
     def may_say(self, name: str, world: str) -> bool:
-        """Whether there is such a difference in a world; where all is unfair, everything may be said.
-
-        >>> trials = Trials(1, lambda world, options: (), {GENDER_ONLY: ("gras.gap:gender",)})
-        >>> [trials.may_say(f"gras.gap:{attribute}", GENDER_ONLY) for attribute in ("gender", "race")]
-        [True, False]
-        """
+        """Whether there is such a difference in a world; where all is unfair, everything may be said."""
         return world == UNFAIR or name.startswith(self.true.get(world, ()))

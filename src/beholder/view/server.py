@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from beholder.core.errors import BeholderError
-from beholder.view.gallery import PictureError, Sheet
+from beholder.view import PictureError, Sheet
 
 PAGE = Path(__file__).parent / "page"
 LONGEST_QUERY = 4096

@@ -47,8 +47,13 @@ def test_a_cached_picture_is_refused(
 def test_padding_that_is_read_as_words_is_refused(
     tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inner = loaded_model._padded
-    monkeypatch.setattr(loaded_model, "_padded", lambda row, length, value: inner(row, length, value or 1))
+    inner = loaded_model.stacked
+
+    def unmasked(given: Any, **options: Any) -> Any:
+        batch = inner(given, **options)
+        return batch | {"attention_mask": torch.ones_like(batch["attention_mask"])}
+
+    monkeypatch.setattr(loaded_model, "stacked", unmasked)
     with pytest.raises(ModelError, match="refused: answers differ by"):
         load_model(str(tiny_generative("llava")))
 

@@ -9,7 +9,7 @@ import pytest
 from beholder.core.errors import UsageError
 from beholder.core.results import Row, results_table
 from beholder.datasets.dataset import Dataset
-from beholder.published.ledger import ledger
+from beholder.report.replication import ledger
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.printed import EIGHT
 from beholder.studies.apa.prompts import association_prompts

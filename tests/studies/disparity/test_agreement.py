@@ -11,7 +11,7 @@ import pytest
 
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.agreement import agreement
+from beholder.studies.disparity.agreement import agreement, colour
 from beholder.studies.disparity.prompts import SAME_CONCEPTS, SYNSET, read_same_concepts
 from beholder.studies.disparity.study import DISPARITY, Choices, configured
 
@@ -107,3 +107,7 @@ def test_models_are_compared_on_one_data_set(results: pl.DataFrame, one: One):
 def test_gaps_between_other_groups_are_not_compared(results: pl.DataFrame):
     other = results.with_columns(dataset=pl.lit("other"), against=pl.lit("child"))
     assert agreement(results, other).height == 0
+
+
+def test_wide_gaps_are_green_or_red_by_their_signs():
+    assert [colour(0.08, other) for other in (0.06, -0.06, 0.01)] == [1.0, -1.0, 0.0]

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 
-from beholder.chapter.finding import Finding
-from beholder.chapter.queries import one_row
+from beholder.chapter.finding import Finding, one_row
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.published.ledger import ledger_of
+from beholder.report.replication import ledger_of
 from beholder.studies.disparity.printed import PRINTED
 from beholder.studies.printed import DIFFERS, NOT_MEASURED
 

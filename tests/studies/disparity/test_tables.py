@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.chapter.queries import one_row
+from beholder.chapter.finding import one_row
 from beholder.studies.disparity.chapter import disparity_tables
 
 

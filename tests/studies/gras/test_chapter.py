@@ -10,7 +10,7 @@ from rich.console import Console
 
 from beholder._run import Run
 from beholder.report.page import render
-from beholder.report.terminal import print_summary
+from beholder.report.summary import print_summary
 
 
 @pytest.mark.slow

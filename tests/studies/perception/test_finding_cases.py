@@ -10,7 +10,7 @@ from studies.perception.finding_cases import SIZES, cases
 
 from beholder.chapter.finding import Finding
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
-from beholder.report.sensitivity import moves
+from beholder.report.report import moves
 from beholder.studies.perception.chapter import perception_tables
 from beholder.studies.perception.findings import FINDERS, perception_findings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.published.ledger import DATA, ledger_of
+from beholder.report.replication import DATA, ledger_of
 from beholder.studies.perception.printed import PRINTED
 from beholder.studies.printed import EQUAL, NOT_MEASURED
 

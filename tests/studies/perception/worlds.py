@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from beholder.chapter.queries import deciding_rows
+from beholder.chapter.finding import deciding_rows
 from beholder.core.results import PLAIN, results_table
 from beholder.glasshouse.world import design
 from beholder.scores.score_matrix import ScoreMatrix

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from PIL import Image
@@ -33,6 +33,7 @@ try:
 except ImportError as error:
     raise MissingExtra("A transformers model", "torch") from error
 
+LIBRARY = f"transformers {transformers.__version__}"
 SCORE_MOVING = re.compile(r"to instantiate a model of type|newly initialized|not used when initializing")
 NO_MEMORY = re.compile("out of memory|can.t allocate memory")
 CHATTER = re.compile(r"requires torchvision")  # the PIL image processors are asked for by name
@@ -147,10 +148,9 @@ def read_weights(files: CheckpointFiles) -> dict[str, Tensor]:
     """The tensors of the folder's files under their published names, for models that transformers does not have."""
     from safetensors.torch import load_file
 
-    weights: dict[str, Tensor] = {}
+    read, weights = _unpickled if files.pickled else load_file, dict[str, Tensor]()
     for path in files.weights:
-        if path.suffix != ".json":
-            weights |= _unpickled(path) if files.pickled else load_file(path)
+        weights |= read(path) if path.suffix != ".json" else {}
     return weights
 
 
@@ -190,7 +190,7 @@ def memory_errors() -> Iterator[None]:
 
 
 @contextmanager
-def as_model_error(folder: Path | str, library: str = f"transformers {transformers.__version__}") -> Iterator[None]:
+def as_model_error(folder: Path | str, library: str = LIBRARY) -> Iterator[None]:
     """The libraries' own errors while loading, reported with the folder's name."""
     try:
         yield
@@ -227,17 +227,17 @@ def captured_warnings(library: str = "transformers", level: int = logging.WARNIN
 
 
 @contextmanager
-def replaced_forward(module: Module, forward: Callable[..., object]) -> Iterator[None]:
-    """While this lasts, the module's forward pass is another; whatever stood there before comes back."""
-    before = vars(module).get("forward")
-    module.forward = forward
+def replaced(owner: object, name: str, value: object) -> Iterator[None]:
+    """While this lasts, an attribute is another; whatever stood there before comes back, the class's own too."""
+    before, inherited = getattr(owner, name), name not in vars(owner)
+    setattr(owner, name, value)
     try:
         yield
     finally:
-        if before is None:
-            del module.forward
+        if inherited and not isinstance(getattr(type(owner), name, None), property):
+            delattr(owner, name)
         else:
-            module.forward = before
+            setattr(owner, name, before)
 
 
 # What all adapters share
@@ -293,11 +293,14 @@ class TorchScorer:
         """What a reader of the scores should know: the loader's remarks, texts that were cut."""
         return [*self._loader_notes, *self._cut.notes]
 
-    def verify(self) -> None:
-        """Raise unless our scores are those of the model's own forward pass, to the precision's tolerance.
+    def proved(self, source: Path | str, library: str = LIBRARY) -> Self:
+        """Itself; raises unless its scores are those of the model's own forward pass, to the precision's tolerance."""
+        with as_model_error(source, library):
+            self._prove()
+        return self
 
-        Ours are computed together, for pictures of two shapes and texts of two lengths; its own pair by pair.
-        """
+    def _prove(self) -> None:
+        """Ours are computed together, for pictures of two shapes and texts of two lengths; its own pair by pair."""
         scorer = cast("Scorer", self)
         prepared = [scorer.prepare(picture) for picture in sample_pictures()]
         scores = scorer.score_prepared(prepared, SAMPLE_TEXTS)
@@ -307,9 +310,8 @@ class TorchScorer:
             ours = scores[number, number, : len(theirs)]
             allowed = TOLERANCE[self.scale][self.spec.precision] * np.maximum(1, np.abs(theirs))
             if not (np.abs(ours - theirs) <= allowed).all():
-                raise refusal(
-                    self.spec.name, f"its own forward pass gives {theirs.tolist()} where its parts give {ours.tolist()}"
-                )
+                fault = f"its own forward pass gives {theirs.tolist()} where its parts give {ours.tolist()}"
+                raise refusal(self.spec.name, fault)
         self._forget_texts()
 
     def _prepare_apart(self, split: Split | None, otherwise: Preparation | None) -> None:
@@ -423,12 +425,6 @@ def sample_picture() -> Image.Image:
 PLAIN_CALLS = 2  # so often a shape is computed plainly: libraries warm up, and few batches are not worth a recording
 
 
-class _Recording(NamedTuple):
-    graph: object
-    given: Tensor
-    result: Tensor
-
-
 class Recorded:
     """Once a shape has come a few times, its kernels are recorded as a CUDA graph, which one call launches.
 
@@ -439,7 +435,7 @@ class Recorded:
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self._function = function
         self._calls: Counter[object] = Counter()
-        self._recordings: dict[object, _Recording | None] = {}
+        self._recordings: dict[object, tuple[Output, Tensor, Tensor] | None] = {}  # by shape: graph, input, result
 
     def __call__(self, batch: Tensor) -> Tensor:
         shape = tuple(batch.shape), batch.dtype
@@ -451,11 +447,12 @@ class Recorded:
         recording = self._recordings[shape]
         if recording is None:
             return self._function(batch)
-        recording.given.copy_(batch, non_blocking=True)
-        recording.graph.replay()  # type: ignore[attr-defined]
-        return recording.result
+        graph, given, result = recording
+        given.copy_(batch, non_blocking=True)
+        graph.replay()
+        return result
 
-    def _recorded(self, batch: Tensor) -> _Recording | None:
+    def _recorded(self, batch: Tensor) -> tuple[Output, Tensor, Tensor] | None:
         graph, given = torch.cuda.CUDAGraph(), batch.clone()
         try:
             # Other threads may use the GPU meanwhile: they decode pictures, which can wait for the model.
@@ -465,4 +462,4 @@ class Recorded:
         except RuntimeError:  # the function asks the GPU for a value on the way, or memory is short
             torch.cuda.synchronize()
             return None
-        return _Recording(graph, given, result)
+        return graph, given, result

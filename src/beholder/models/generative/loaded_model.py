@@ -144,32 +144,21 @@ class LoadedModel:
 
     @cached_property
     def _one_token(self) -> Config:
-        return transformers.GenerationConfig(
-            max_new_tokens=1,
-            do_sample=False,
-            num_beams=1,
-            use_cache=False,
-            return_dict_in_generate=True,
-            output_logits=True,
-            pad_token_id=self._padding_token,
-        )
+        greedy = {"max_new_tokens": 1, "do_sample": False, "num_beams": 1, "use_cache": False}
+        wanted = {"return_dict_in_generate": True, "output_logits": True}
+        return transformers.GenerationConfig(**greedy, **wanted, pad_token_id=self._padding_token)
 
 
 def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
     """Batches of one as one batch, shorter texts padded on the left."""
-
-    def joined(name: str) -> Tensor:
-        value = padding if name == "input_ids" else 0
-        longest = max(text[name].shape[1] for text in texts)
-        return torch.cat([_padded(text[name], longest, value) for text in texts])
-
-    return {name: joined(name) for name in texts[0]}
-
-
-def _padded(row: Tensor, length: int, value: int) -> Tensor:
-    """Longer along the text, which is the second of its axes; torch counts them from the last."""
-    behind = (0, 0) * (row.ndim - 2)
-    return torch.nn.functional.pad(row, (*behind, length - row.shape[1], 0), value=value)
+    batch = {}
+    for name in texts[0]:
+        longest, value = max(text[name].shape[1] for text in texts), padding if name == "input_ids" else 0
+        # The text runs along the second axis; torch counts them from the last.
+        missing = [(*(0, 0) * (text[name].ndim - 2), longest - text[name].shape[1], 0) for text in texts]
+        rows = [torch.nn.functional.pad(text[name], at, value=value) for text, at in zip(texts, missing, strict=True)]
+        batch[name] = torch.cat(rows)
+    return batch
 
 
 # Questions as tokens: a processor writes a picture's placeholders into every text and tokenises it. Hundreds of
@@ -294,21 +283,20 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
     device = resolve_device("auto" if options.device == SHARD else options.device)
     placement: dict[str, object] = {}
     if sharded or quantised:
-        _require("accelerate", "A model spread over several devices" if sharded else "A quantised model")
+        needed = {"accelerate": "A model spread over several devices" if sharded else "A quantised model"}
+        for library, what in (needed | ({"bitsandbytes": f"Precision {precision}"} if quantised else {})).items():
+            if find_spec(library) is None:
+                raise MissingExtra(f"{what} ({library})", "large")
         placement["device_map"] = "auto" if sharded else {"": device}
     if quantised:
-        _require("bitsandbytes", f"Precision {precision}")
         logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it would report every product that it rounds
         four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": torch.bfloat16}
         bits = {"load_in_8bit": True} if precision == "int8" else {"load_in_4bit": True, **four}
         placement["quantization_config"] = transformers.BitsAndBytesConfig(**bits)
+        precision = "bfloat16"
+    auto, trust = _auto_class(read_config(files.folder)), options.trust_remote_code
     return load_checkpoint(
-        files,
-        device=device,
-        precision="bfloat16" if quantised else precision,
-        trust_remote_code=options.trust_remote_code,
-        auto=_auto_class(read_config(files.folder)),
-        placement=placement,
+        files, device=device, precision=precision, trust_remote_code=trust, auto=auto, placement=placement
     )
 
 
@@ -316,10 +304,9 @@ def require_vision(folder: Path, options: LoadOptions) -> None:
     """Raise, before any weights are read, if the pictures of this model can only be read by torchvision."""
     if find_spec("torchvision"):
         return
+    common = {"local_files_only": True, "trust_remote_code": options.trust_remote_code}
     try:
-        transformers.AutoImageProcessor.from_pretrained(
-            folder, backend="pil", local_files_only=True, trust_remote_code=options.trust_remote_code
-        )
+        transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
         missing = "torchvision" in getattr(processor_class(folder), "_backends", ())  # a placeholder has this (Pixtral)
     except Exception as error:  # whatever else is wrong is reported when the model is loaded
         missing = "torchvision" in str(error)
@@ -348,8 +335,3 @@ def _outgrows_one(files: CheckpointFiles, *, quantised: bool) -> bool:
         return False
     size = sum(path.stat().st_size for path in files.weights) // (2 if quantised else 1)
     return bool(size > ROOM * torch.cuda.get_device_properties(0).total_memory)
-
-
-def _require(library: str, what: str) -> None:
-    if find_spec(library) is None:
-        raise MissingExtra(f"{what} ({library})", "large")

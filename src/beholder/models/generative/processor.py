@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError
 from beholder.core.read import read_json
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, transformers
+from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, replaced, transformers
 from beholder.models.checkpoint.files import read_config
 from beholder.models.generative.model_types import MODEL_TYPES, model_type_of
 from beholder.models.spec import Output, Processor, Tensor
@@ -79,14 +79,9 @@ class PictureProcessor:
             nested = [nested]
         return Picture(rgb, dict(self.image_processor(nested, **self._options)))
 
-    @contextmanager
-    def showing(self, picture: Picture) -> Iterator[None]:
+    def showing(self, picture: Picture) -> AbstractContextManager[None]:
         """While this lasts, the processor gets this picture's features without computing them again."""
-        self._shown = picture
-        try:
-            yield
-        finally:
-            self._shown = None
+        return replaced(self, "_shown", picture)
 
 
 def _depth(images: object) -> int:
@@ -127,7 +122,10 @@ def build_processor(folder: Path, checkpoint: Checkpoint) -> Processor:
         settings, _ = kind.get_processor_dict(folder, local_files_only=True)
         # Content with `_Absent` parts, which the class could neither check nor print.
         lenient = {"check_argument_for_proper_class": lambda *_: None, "__repr__": object.__repr__}
-        with _no_number_words(kind):
+        # SmolVLM's processor refuses to start without num2words, which it uses for videos only.
+        module = sys.modules[kind.__module__]
+        unnamed = getattr(module, "num2words", "absent") is None
+        with replaced(module, "num2words", str) if unnamed else nullcontext():
             for_stills: Any = type(kind.__name__, (kind,), lenient)
             processor = for_stills.from_args_and_dict(parts, settings)
     processor.image_processor = PictureProcessor(checkpoint.image_processor)
@@ -167,26 +165,15 @@ def processor_class(folder: Path) -> Any:
     return getattr(transformers, names[model_type])
 
 
-@contextmanager
-def _no_number_words(kind: type[Processor]) -> Iterator[None]:
-    """SmolVLM's processor refuses to start without num2words, which it uses for videos only."""
-    module = sys.modules[kind.__module__]
-    if getattr(module, "num2words", "absent") is not None:
-        yield
-        return
-    module.num2words = str  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        module.num2words = None  # type: ignore[attr-defined]
-
-
 class PromptForm:
     """How a question is written down for one model; each question is rendered once."""
 
     def __init__(self, processor: Processor, model_type: str) -> None:
         self._tokenizer, self._image_token = processor.tokenizer, getattr(processor, "image_token", "<image>")
-        self._template = _chat_template(processor)
+        # The processor's template, else the tokenizer's; of several, the one named default.
+        templates = [getattr(part, "chat_template", None) for part in (processor, processor.tokenizer)]
+        named = [each.get("default") if isinstance(each, dict) else each for each in templates]
+        self._template = str(next(filter(None, named), ""))
         self.name = "chat template" if self._template else f"form of {model_type}"
         self._own = model_type_of(model_type).form
         if not (self._template or self._own):
@@ -220,20 +207,6 @@ class PromptForm:
         return rendered.count("?!?") == 1 and "'type'" not in rendered
 
     def _render(self, content: object) -> str:
-        fixed = {name: value for name, value in FIXED.items() if name in self._template}
-        message = [{"role": "user", "content": content}]
-        rendered = self._tokenizer.apply_chat_template(
-            message, chat_template=self._template, add_generation_prompt=True, tokenize=False, **fixed
-        )
-        return str(rendered)
-
-
-def _chat_template(processor: Processor) -> str:
-    """The processor's template, else the tokenizer's; of several, the one named default; empty if there is none."""
-    for part in (processor, processor.tokenizer):
-        template = getattr(part, "chat_template", None)
-        if isinstance(template, dict):
-            template = template.get("default")
-        if template:
-            return str(template)
-    return ""
+        options = {name: value for name, value in FIXED.items() if name in self._template}
+        options |= {"chat_template": self._template, "add_generation_prompt": True, "tokenize": False}
+        return str(self._tokenizer.apply_chat_template([{"role": "user", "content": content}], **options))

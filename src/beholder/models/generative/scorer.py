@@ -69,9 +69,7 @@ class GenerativeScorer:
         refuse_unserved(read_config(folder), folder)
         files = find_files(folder, allow_pickle=options.allow_pickle)
         loaded = LoadedModel.of(folder, load_placed(files, options), questions=options.batch_size)
-        origin = origin or files.origin
-        precision, settings = precision_of(options), settings_of(loaded)
-        spec = ModelSpec(name, "generative", origin.weights, origin.revision, precision, settings)
+        spec = ModelSpec(name, "generative", *(origin or files.origin), precision_of(options), settings_of(loaded))
         sharing = Sharing(loaded, shared=options.shared_prefix)
         pictures = options.batch_size or PICTURES.get(loaded.model.device.type, 4)
         scorer = cls(sharing, spec, batch_size=pictures, instruction=PLAIN)
@@ -119,21 +117,18 @@ class GenerativeScorer:
             cells[np.ix_(rows, indices)] = channels.cpu().numpy()
         return cells
 
-    def _channels(self, logits: Tensor) -> Tensor:
+    def _channels(self, answers: Tensor) -> Tensor:
         """The channels of each distribution over the vocabulary, some pictures and questions at a time."""
-        flat = logits.flatten(0, -2)
-        parts = [self._channels_of(part.float()) for part in flat.split(ROWS_AT_ONCE)]
-        return torch.cat(parts).unflatten(0, logits.shape[:-1])
-
-    def _channels_of(self, logits: Tensor) -> Tensor:
-        yes, no = list(self._answers.yes), list(self._answers.no)
-        study = logits[:, self._answers.study].clone()
-        of_yes, of_no = (logits[:, tokens].logsumexp(dim=-1) for tokens in (yes, no))
-        logits[:, yes + no] = -torch.inf  # without a copy: the array is vocabulary × questions
-        other = logits.logsumexp(dim=-1)
-        masses = torch.stack([of_yes, of_no, other], dim=-1)
-        of_study = study - masses.logsumexp(dim=-1)
-        return torch.cat([study[:, None], masses.log_softmax(dim=-1), of_study[:, None]], dim=-1)
+        yes, no, parts = list(self._answers.yes), list(self._answers.no), []
+        for part in answers.flatten(0, -2).split(ROWS_AT_ONCE):
+            logits = part.float()
+            study = logits[:, self._answers.study].clone()
+            of_yes, of_no = (logits[:, tokens].logsumexp(dim=-1) for tokens in (yes, no))
+            logits[:, yes + no] = -torch.inf  # without a copy: the array is vocabulary × questions
+            masses = torch.stack([of_yes, of_no, logits.logsumexp(dim=-1)], dim=-1)
+            of_study = study - masses.logsumexp(dim=-1)
+            parts.append(torch.cat([study[:, None], masses.log_softmax(dim=-1), of_study[:, None]], dim=-1))
+        return torch.cat(parts).unflatten(0, answers.shape[:-1])
 
 
 def settings_of(loaded: LoadedModel) -> dict[str, object]:

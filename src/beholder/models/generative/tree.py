@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced_forward, running, torch
+from beholder.models.checkpoint.checkpoint import replaced, running, torch
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.model_types import Reuse, model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
@@ -79,7 +79,7 @@ def looking_once(model: Module, pictures: int = 1) -> Iterator[None]:
                 repeated[name] = value.repeat_interleave(questions, dim=0)
         return repeated
 
-    with replaced_forward(tower, remembered):
+    with replaced(tower, "forward", remembered):
         yield
 
 
@@ -128,7 +128,7 @@ class TreeRunner:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         grown = partial(self._grow, tree, self._text.forward)
         looking = self._kernel[1].in_place() if self._kernel and self.way(tree) == KERNEL else nullcontext()
-        with running(), windows_at_once(self._model), looking, replaced_forward(self._text, grown):
+        with running(), windows_at_once(self._model), looking, replaced(self._text, "forward", grown):
             return self._model(**inputs, use_cache=False).logits
 
     def _grow(
@@ -183,7 +183,11 @@ class TreeRunner:
             kinds = dict.fromkeys(getattr(config, "layer_types", None) or ["full_attention"])
             window = getattr(config, "sliding_window", None)
             windows = {kind: window if kind == "sliding_attention" else None for kind in kinds}
-            own = _own_masks(given, tree.trunk, windows)
+            own = {}  # the model's masks of the trunk, by window; none where it made no mask, being plainly causal
+            for name, one in (given if isinstance(given, dict) else {"full_attention": given}).items():
+                if name in windows and torch.is_tensor(one) and one.ndim == 4:
+                    seen = one[0, 0, : tree.trunk, : tree.trunk]
+                    own[windows[name]] = seen if seen.dtype == torch.bool else seen == 0
             mask = TreeMask(tree, own, padded=-tree.size % ALIGNED if kernel else 0)
             device = self._model.device
             handed = {name: mask.block_mask(window, device) if kernel else None for name, window in windows.items()}
@@ -203,17 +207,6 @@ def _positions(tree: PromptTree, given: Tensor, size: int) -> Tensor:
     return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
 
 
-def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Tensor]:
-    """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
-    named = given if isinstance(given, dict) else {"full_attention": given}
-    masks = {}
-    for name, mask in named.items():
-        if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
-            seen = mask[0, 0, :trunk, :trunk]
-            masks[windows[name]] = seen if seen.dtype == torch.bool else seen == 0
-    return masks
-
-
 class _LastStep:
     """Stands in for the last layer's feed-forward part: only the tokens that are read go through it.
 
@@ -227,7 +220,7 @@ class _LastStep:
     @contextmanager
     def reading(self, positions: Tensor) -> Iterator[None]:
         self._positions = positions
-        with replaced_forward(self._module, self._apart):
+        with replaced(self._module, "forward", self._apart):
             yield
 
     def _only_read(self, states: Tensor, *others: object) -> Output:
@@ -327,7 +320,7 @@ class TrunkRunner:
             return forward(*args, position_ids=position_ids, **kwargs)
 
         known = forward is not None and "position_ids" in inspect.signature(forward).parameters
-        with replaced_forward(text, noting) if known else nullcontext():
+        with replaced(text, "forward", noting) if known else nullcontext():
             yield
 
 

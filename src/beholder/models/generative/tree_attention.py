@@ -14,11 +14,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 
 from beholder.core.files import cache_folder, private_folder
-from beholder.models.checkpoint.checkpoint import replaced_forward, torch, transformers
+from beholder.models.checkpoint.checkpoint import replaced, torch, transformers
 from beholder.models.generative.model_types import model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.spec import Config, Module, Tensor
@@ -98,30 +99,21 @@ def _gathered(tree: PromptTree, sees: Callable[[Tensor, Tensor], Tensor]) -> tup
     return keys, allowed
 
 
+_state = SimpleNamespace(mask=None)  # of the tree that is now attended over
+
+
 @contextmanager
 def _attending_by(config: Config, name: str, attention: Callable[..., tuple[Tensor, None]]) -> Iterator[None]:
     transformers.AttentionInterface.register(name, attention)
-    before = config._attn_implementation
-    config._attn_implementation = name
-    try:
+    with replaced(config, "_attn_implementation", name):
         yield
-    finally:
-        config._attn_implementation = before
-
-
-_current: TreeMask | None = None
 
 
 @contextmanager
 def attending(config: Config, mask: TreeMask) -> Iterator[None]:
     """While this lasts, a language model with this config attends over the tree."""
-    global _current
-    _current = mask
-    try:
-        with _attending_by(config, "beholder_tree", tree_attention):
-            yield
-    finally:
-        _current = None
+    with replaced(_state, "mask", mask), _attending_by(config, "beholder_tree", tree_attention):
+        yield
 
 
 def tree_attention(
@@ -141,8 +133,7 @@ def tree_attention(
     if attention_mask is not None:
         seen = _flex(query, key, value, attention_mask, scaling)
     else:
-        assert _current is not None
-        seen = _blocks(query, key, value, _current, sliding_window, scaling)
+        seen = _blocks(query, key, value, _state.mask, sliding_window, scaling)
     return seen.transpose(1, 2), None
 
 
@@ -204,7 +195,7 @@ class CompiledLayers:
     def in_place(self) -> Iterator[None]:
         with ExitStack() as stack:
             for layer, forward in zip(self._layers, self._forwards, strict=True):
-                stack.enter_context(replaced_forward(layer, forward))
+                stack.enter_context(replaced(layer, "forward", forward))
             yield
 
 

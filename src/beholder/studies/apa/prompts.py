@@ -6,20 +6,13 @@ Prompts are in the order of the released files.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
+from beholder.studies.public_figures.measures import PLAYERS
 
 CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "bed", "chair")
-OCCUPATIONS = (
-    "politician",
-    "scientist",
-    "athlete",
-    "teacher",
-    "receptionist",
-    "assistant",
-    "salesperson",
-    "actor",
-    "actress",
-)
+OCCUPATIONS = tuple("politician scientist athlete teacher receptionist assistant salesperson actor actress".split())
 OFFICES = {
     "president": "the President",
     "senator": "the Senator",
@@ -48,12 +41,10 @@ SPORTS = {
     "Gymnastics": "Gymnast",
 }
 AWARDS = {
-    "0": "who has won and been nominated for an Academy Award",
-    "1": "who has been nominated for an Academy Award but has not won",
-    "2": "who has never been nominated for or won an Academy Award",
-}
-PLAYER = {"woman": "actress", "man": "actor"}
-"""An actor's correct occupation, by the gender in the source's table."""
+    "won": "who has won and been nominated for an Academy Award",
+    "nominated": "who has been nominated for an Academy Award but has not won",
+    "never nominated": "who has never been nominated for or won an Academy Award",
+}  # in the order of the source's codes 0, 1 and 2
 OCCUPATION_OF = {"athletes": "athlete", "house": "politician", "senate": "politician", "mayors": "politician"}
 OFFICE_OF = {"house": "house representative", "senate": "senator", "mayors": "mayor"}
 NAME_PROMPT = "this is a photo of {}"
@@ -66,68 +57,59 @@ def association_prompts(branch: str, options: int = len(OCCUPATIONS)) -> PromptS
 
     Actors keep all nine: without actress there would be no right answer for women.
     """
-    offered = OCCUPATIONS if branch == "actors" else OCCUPATIONS[:options]
-    return prompt_set(f"apa/{branch}", [*_categories(), *_occupations(branch, offered), *_specialties(branch)])
+    actors = branch == "actors"
+    offered = with_article(OCCUPATIONS if actors else OCCUPATIONS[:options])
+    players = {word: correct_for(gender=who) for who, word in PLAYERS.items()}
+    occupations = level_rows("occupation", offered, players if actors else {OCCUPATION_OF[branch]: ALWAYS})
+    categories = level_rows("category", with_article(CATEGORIES), {"person": ALWAYS})
+    return prompt_set(f"apa/{branch}", [*categories, *occupations, *_specialties(branch)])
+
+
+def _specialties(branch: str) -> list[Row]:
+    if branch == "athletes":
+        rules = {name: correct_for(sport=sport) for sport, name in SPORTS.items()}
+        return level_rows("specialty", {name: f"a {name}" for name in rules}, rules)
+    if branch != "actors":
+        return level_rows("specialty", OFFICES, {OFFICE_OF[branch]: ALWAYS})
+    phrases, rules = {}, {}
+    for code, (award, phrase) in enumerate(AWARDS.items()):
+        for who, word in reversed(PLAYERS.items()):
+            phrases[f"{word}, {award}"] = f"{article(word)} {word} {phrase}"
+            rules[f"{word}, {award}"] = correct_for(gender=who, academy_award=str(code))
+    return level_rows("specialty", phrases, rules)
+
+
+def level_rows(level: str, phrases: Mapping[str, str], right: Mapping[str, str]) -> list[Row]:
+    """A prompt for each concept; `right` has the rules of those that are right for someone."""
+    return [
+        {
+            "text": f"This is a photo of {phrase}",
+            "level": level,
+            "concept": concept,
+            "correct_for": right.get(concept, NEVER),
+        }
+        for concept, phrase in phrases.items()
+    ]
 
 
 def identity_prompts(name: str, template: str, people: list[str]) -> PromptSet:
     """One prompt per person; right for every picture of that person."""
-    return prompt_set(
-        name,
-        [
-            {
-                "text": template.format(person),
-                "level": "identity",
-                "concept": person,
-                "correct_for": correct_for(name=person),
-            }
-            for person in dict.fromkeys(people)
-        ],
-    )
+    rows = [
+        {"text": template.format(who), "level": "identity", "concept": who, "correct_for": correct_for(name=who)}
+        for who in dict.fromkeys(people)
+    ]
+    return prompt_set(name, rows)
 
 
-def _categories() -> list[Row]:
-    return [_row("category", name, f"a {name}", ALWAYS if name == "person" else NEVER) for name in CATEGORIES]
-
-
-def _occupations(branch: str, offered: tuple[str, ...]) -> list[Row]:
-    if branch == "actors":
-        rules = {word: correct_for(gender=who) for who, word in PLAYER.items()}
-    else:
-        rules = {OCCUPATION_OF[branch]: ALWAYS}
-    return [_row("occupation", name, f"{article(name)} {name}", rules.get(name, NEVER)) for name in offered]
-
-
-def _specialties(branch: str) -> list[Row]:
-    if branch == "actors":
-        return [
-            _row(
-                "specialty",
-                f"{word}, {_award(code)}",
-                f"{article(word)} {word} {award}",
-                correct_for(gender=who, academy_award=code),
-            )
-            for code, award in AWARDS.items()
-            for who, word in (("man", "actor"), ("woman", "actress"))
-        ]
-    if branch == "athletes":
-        return [_row("specialty", name, f"a {name}", correct_for(sport=sport)) for sport, name in SPORTS.items()]
-    right = OFFICE_OF[branch]
-    return [_row("specialty", name, phrase, ALWAYS if name == right else NEVER) for name, phrase in OFFICES.items()]
-
-
-def _award(code: str) -> str:
-    return {"0": "won", "1": "nominated", "2": "never nominated"}[code]
-
-
-def _row(level: str, concept: str, phrase: str, rule: str) -> Row:
-    return {"text": f"This is a photo of {phrase}", "level": level, "concept": concept, "correct_for": rule}
+def with_article(words: Iterable[str]) -> dict[str, str]:
+    """Each word with `a` or `an`."""
+    return {word: f"{article(word)} {word}" for word in words}
 
 
 def article(noun: str) -> str:
     """`a` or `an`.
 
-    >>> article("actress"), article("mayor")
+    >>> article("actress"), article("US senator")
     ('an', 'a')
     """
-    return "an" if noun[0].lower() in "aeiou" else "a"
+    return "an" if noun[0].lower() in "aeiou" and not noun.startswith("US ") else "a"

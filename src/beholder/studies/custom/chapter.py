@@ -22,7 +22,7 @@ from beholder.chapter.chapter import (
     tabled,
 )
 from beholder.chapter.charts import Figure, dots, each_model, sentence
-from beholder.chapter.finding import Finding, finding, verdict_of_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, verdict_of_rows
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
@@ -36,7 +36,6 @@ from beholder.chapter.numbers import (
     remarks,
     row_p_value,
 )
-from beholder.chapter.queries import deciding_rows
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
@@ -52,8 +51,7 @@ MEASURED = {
     "custom.presence": ("The presence of “{}”", "The mean presence of “{}”"),
     "custom.association": ("Belief in the correct prompt", "Mean belief in the correct prompt"),
     "custom.association_top1": ("The share of images whose correct prompt comes first",) * 2,
-}
-"""What differs, in a headline and at the beginning of a sentence."""
+}  # what differs, in a headline and at the beginning of a sentence
 NO_PROMPT = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
 """Metrics about a whole level, and what their rows are called."""
 MOST_FINDINGS = 4
@@ -219,8 +217,7 @@ TABLES: dict[str, tuple[str, str, list[Column]]] = {
         "How far intersections depart from what their two attributes add up to, in points.",
         [("Intersection", "group"), ("Points", lambda row: _points(row))],
     ),
-}
-"""Title, caption and columns of each kind of difference."""
+}  # title, caption and columns of each kind of difference
 
 
 def _points(row: Result, decimals: int | None = None) -> Cell:
@@ -272,19 +269,24 @@ def _table(
 
 
 def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
-    keys = "model", "metric", "concept"
-    lines: dict[tuple[str, ...], Result] = {}
-    for row in rows:
-        line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
-        line["cells"][row["group"]] = percent_cell(row)
+    lines = _by_group(rows, ("model", "metric", "concept"), percent_cell)
     most = {group: max(row["n"] for row in rows if row["group"] == group) for group in _groups(rows)}
     columns = [(f"{group or 'everyone'} (n = {n})", _cell_of(group)) for group, n in most.items()]
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
     absent = [row for row in rows if row["value"] is None]
     notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {remarks(row)}" for row in absent)
-    table = _table(part, list(lines.values()), left, columns, sentence("", _prompts(level, attribute)), caption)
+    table = _table(part, lines, left, columns, sentence("", _prompts(level, attribute)), caption)
     return table._replace(notes=tuple(notes), long=False)
+
+
+def _by_group(rows: list[Result], keys: Sequence[str], make: Callable[[Result], Cell | str]) -> list[Result]:
+    """A line for every place, with a cell for each group."""
+    lines: dict[tuple[str, ...], Result] = {}
+    for row in rows:
+        line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
+        line["cells"][row["group"]] = make(row)
+    return list(lines.values())
 
 
 def _groups(rows: list[Result]) -> list[str | None]:
@@ -305,17 +307,14 @@ def _prompts(level: str | None, attribute: str | None) -> str:
 def _balance_tables(part: pl.DataFrame) -> Iterator[Table]:
     for (attribute, label), own in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
         rows = own.unique(["group", "template"], maintain_order=True).to_dicts()
-        lines: dict[str, Result] = {}
-        for row in rows:
-            line = lines.setdefault(row["template"], {"value": row["template"], "cells": {}})
-            line["cells"][row["group"]] = percent(row["value"])
+        lines = _by_group(rows, ("template",), lambda row: percent(row["value"]))
         title = f"{attribute} and {label} go together in this data"
         caption = (
             f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
             f"{label}: compare within it (--within {label})."
         )
         columns: list[Column] = [(str(group), _cell_of(group)) for group in _groups(rows)]
-        yield _table(own.head(1), list(lines.values()), [(str(label), "value")], columns, title, caption)
+        yield _table(own.head(1), lines, [(str(label), "template")], columns, title, caption)
 
 
 # Charts

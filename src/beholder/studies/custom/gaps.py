@@ -47,8 +47,7 @@ GAPS = {
     "custom.presence": "custom.presence_gap",
     "custom.association": "custom.association_gap",
     "custom.association_top1": "custom.association_top1_gap",
-}
-"""The metric of a gap, by what differs."""
+}  # the metric of a gap, by what differs
 WHAT = {
     "custom.probability": "share of belief on a prompt",
     "custom.p_yes": "P(yes) of a prompt",
@@ -63,8 +62,7 @@ KINDS = {
     "equivalence": "the smallest δ within which all groups are shown to lie (needs --delta)",
 }
 BALANCE = "custom.balance"
-MOST_UNBALANCED = 3
-"""Labels of which the balance is told for each attribute."""
+MOST_UNBALANCED = 3  # labels of which the balance is told for each attribute
 TOGETHER = "interval and p hold for all prompts, groups and attributes together"
 
 

@@ -25,8 +25,7 @@ from beholder.studies.rows import Planned, PlanOptions, detectable_rows, join, m
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 
 PROMPTS = 10
-SCORES = Scores(0.25, mean=0.5)
-"""Of a prompt's share of belief, between people: assumed."""
+SCORES = Scores(0.25, mean=0.5)  # of a prompt's share of belief, between people: assumed
 SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:g}, and its mean {SCORES.mean:g}"
 
 
@@ -63,8 +62,7 @@ LIMITATIONS = (
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
 ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}
 """Metrics of a prompt by itself, by what the model gives."""
-Measured = tuple[str, str, npt.NDArray[np.float64]]
-"""Metric, concept, and one value for each image."""
+Measured = tuple[str, str, npt.NDArray[np.float64]]  # metric, concept, and one value for each image
 
 
 def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:

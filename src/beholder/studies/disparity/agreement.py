@@ -1,14 +1,15 @@
-"""Do gaps agree between data sets, and between models? Computed from the results of several runs or models.
+"""Do gaps agree between data sets, between models, and with word vectors?
 
 As in the study, a concept is green if both gaps are wider than five points and point in the same direction, red if they
-point in opposite directions, and yellow otherwise.
+point in opposite directions, and yellow otherwise. The alignment of a concept with a group is its mean cosine with the
+group's words, less the mean over the other groups. The vector of several words is the mean of their unit vectors.
+Alignments are facts about the texts on which the vectors were trained, not about people.
 """
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,12 +28,18 @@ from beholder.studies.disparity.prompts import AMBIGUOUS, SAME_CONCEPTS, Words, 
 from beholder.studies.disparity.scores import Cells, Sides
 from beholder.studies.rows import PROBABILITY, join
 
-WIDE = 0.05
-"""A gap is wide above five points."""
+WIDE = 0.05  # a gap is wide above five points
 GREEN, YELLOW, RED = 1.0, 0.0, -1.0
 COLOURS = {GREEN: "green", YELLOW: "yellow", RED: "red"}
-Key = tuple[str, str]
-"""A model and a data set."""
+FEWEST_CONCEPTS = 10  # no rank correlation is given for fewer
+ERRORS = ("ece_gap", "miscalibration_gap")
+GAPS = ("ap_gap", JUDGED := "ap_gap_matched", *ERRORS)
+PACKED = {b"\x1f\x8b": "gzip", b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz"}
+LONGEST_WORD, LONGEST_LINE = 10_000, 1 << 20
+Key = tuple[str, str]  # a model and a data set
+Vector = npt.NDArray[np.float64]
+
+# Data sets and models
 
 
 def agreement(
@@ -57,11 +64,7 @@ def agreement(
 
 
 def colour(first: float, second: float) -> float:
-    """Green, red or yellow.
-
-    >>> colour(0.08, 0.06), colour(0.08, -0.06), colour(0.08, 0.01)
-    (1.0, -1.0, 0.0)
-    """
+    """Green, red or yellow."""
     if min(abs(first), abs(second)) <= WIDE:
         return YELLOW
     return GREEN if first * second > 0 else RED
@@ -141,22 +144,20 @@ def _correlation(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
         yield row._replace(note="Spearman's, over concepts")
 
 
-FEWEST_CONCEPTS = 10
-"""No rank correlation is given for fewer concepts."""
-ERRORS = ("ece_gap", "miscalibration_gap")
-GAPS = ("ap_gap", JUDGED := "ap_gap_matched", *ERRORS)
+def rank_correlation(first: Cells, second: Cells) -> float:
+    """Spearman's coefficient; NaN where one does not vary."""
+    return float(stats.spearmanr(first, second).statistic)
+
+
+# Word vectors
 
 
 class Alignment(NamedTuple):
     """One concept and its nearness to every group's words."""
 
-    concept: str
-    name: str
-    """The words that were looked up."""
-    cosines: Mapping[str, float] | None
-    """Mean cosine with each group's words; None if a word has no vector."""
-    note: str | None = None
-    """Why there are no cosines."""
+    name: str  # the words that were looked up
+    cosines: Mapping[str, float] | None  # mean cosine with each group's words; None if a word has no vector
+    note: str | None = None  # why there are no cosines
 
     def towards(self, group: str) -> float | None:
         """Mean cosine with a group's words less that with the other groups'; positive: nearer to this group."""
@@ -169,36 +170,39 @@ class Alignment(NamedTuple):
 class Alignments(NamedTuple):
     """All concepts, and notes on the groups' words."""
 
-    concepts: list[Alignment]
+    concepts: dict[str, Alignment]
     notes: list[str]
 
 
 def align(path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: Words = AMBIGUOUS) -> Alignments:
-    """Read the vectors that concepts and groups need, and compare them."""
+    """Read the vectors that concepts and groups need, and compare every concept with every group's terms."""
     names = {concept: concept_name(concept, ambiguous) for concept in concepts}
     terms = {group: [concept_name(word) for word in words] for group, words in groups.words.items()}
     texts = [*names.values(), *(term for words in terms.values() for term in words)]
     vectors = read_vectors(path, {word for text in texts for word in text.split()})
-    return align_concepts(vectors, names, terms)
-
-
-def align_concepts(vectors: WordVectors, names: Mapping[str, str], terms: Mapping[str, Sequence[str]]) -> Alignments:
-    """Every concept's mean cosine with every group's terms."""
-    groups: dict[str, Vector] = {}
+    known: dict[str, Vector] = {}
     notes = []
     for group, words in terms.items():
-        known = [vector for word in words if (vector := text_vector(vectors, word)) is not None]
-        if not known:
+        found = {word: vector for word in words if (vector := text_vector(vectors, word)) is not None}
+        if not found:
             raise DataError(
-                f"{vectors.source} has none of the words for {group} ({', '.join(words)}): no concept can be aligned."
+                f"{path.name} has none of the words for {group} ({', '.join(words)}): no concept can be aligned."
             )
-        if missing := [word for word in words if text_vector(vectors, word) is None]:
-            notes.append(f"{vectors.source} lacks {', '.join(missing)}: {group} has {len(known)} words")
-        groups[group] = np.stack(known)
-    return Alignments([_alignment(vectors, concept, name, groups) for concept, name in names.items()], notes)
+        if missing := [word for word in words if word not in found]:
+            notes.append(f"{path.name} lacks {', '.join(missing)}: {group} has {len(found)} words")
+        known[group] = np.stack(list(found.values()))
+    aligned = {}
+    for concept, name in names.items():
+        vector = text_vector(vectors, name)
+        if vector is None:
+            lacks = ", ".join(word for word in name.split() if word not in vectors) or f"'{name}'"
+            aligned[concept] = Alignment(name, None, f"{path.name} has no vector for {lacks}")
+        else:
+            aligned[concept] = Alignment(name, {group: float((own @ vector).mean()) for group, own in known.items()})
+    return Alignments(aligned, notes)
 
 
-def text_vector(vectors: WordVectors, text: str) -> Vector | None:
+def text_vector(vectors: Mapping[str, Vector], text: str) -> Vector | None:
     """The mean of its words' vectors, at length 1; None if a word has no vector or they cancel out."""
     words = text.split()
     if not words or not all(word in vectors for word in words):
@@ -206,14 +210,6 @@ def text_vector(vectors: WordVectors, text: str) -> Vector | None:
     mean = np.mean([vectors[word] for word in words], axis=0)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length) if length else None
-
-
-def _alignment(vectors: WordVectors, concept: str, name: str, groups: Mapping[str, Vector]) -> Alignment:
-    vector = text_vector(vectors, name)
-    if vector is None:
-        missing = ", ".join(word for word in name.split() if word not in vectors) or f"'{name}'"
-        return Alignment(concept, name, None, f"{vectors.source} has no vector for {missing}")
-    return Alignment(concept, name, {group: float((terms @ vector).mean()) for group, terms in groups.items()})
 
 
 def word_rows(
@@ -233,17 +229,17 @@ def word_rows(
     source = join([vectors.name, *alignments.notes])
     rows, shares, parts = list(gap_rows), [], []
     for code, pair in enumerate(data.pairs):
-        towards = [each.towards(names[code]) for each in alignments.concepts]
-        for each, value in zip(alignments.concepts, towards, strict=True):
-            number = sum(map(len, words.words.values()))
+        towards = [each.towards(names[code]) for each in alignments.concepts.values()]
+        number = sum(map(len, words.words.values()))
+        for (concept, each), value in zip(alignments.concepts.items(), towards, strict=True):
             note = each.note or f"as '{each.name}'"
-            yield pair.row("word_alignment", value, number, "cosine", concept=each.concept, note=note)
+            yield pair.row("word_alignment", value, number, "cosine", concept=concept, note=note)
+        tested = [data.concepts[column] for column in np.flatnonzero(gaps.enough(pair)).tolist()]
         for gap in GAPS:
-            found = _gaps_of(rows, gap, pair, data.concepts if every else _tested(gaps, pair))
+            found = _gaps_of(rows, gap, pair, data.concepts if every else tested)
             kept = [column for column, name in enumerate(data.concepts) if towards[column] and found.get(name)]
             near = np.array([towards[column] for column in kept], dtype=np.float64)
-            made = agreement_rows(near, np.array([found[data.concepts[column]] for column in kept]), gap)
-            for row in made:
+            for row in agreement_rows(near, np.array([found[data.concepts[column]] for column in kept]), gap):
                 row = row._replace(group=pair.group, against=pair.against, note=join((row.note, source)))
                 if gap == JUDGED and row.metric.endswith("word_agreement"):
                     shares.append(row)
@@ -253,13 +249,9 @@ def word_rows(
     for row, part, judged in zip(shares, parts, judge(parts), strict=True):
         usual = float(row.value or 0.0) - float(part.value[0])
         comparison = comparison_at(judged, 0)
-        moved = comparison._replace(value=usual + comparison.value, low=usual + comparison.low)
-        moved = moved._replace(high=usual + comparison.high)
+        ends = {name: usual + getattr(comparison, name) for name in ("value", "low", "high")}
+        moved = comparison._replace(**ends)
         yield from moved.rows(row._replace(expected=usual), data.strata, least=0.0, most=1.0)
-
-
-def _tested(gaps: Gaps, pair: Sides) -> list[str]:
-    return [gaps.data.concepts[column] for column in np.flatnonzero(gaps.enough(pair)).tolist()]
 
 
 def _gaps_of(rows: list[Row], gap: str, pair: Sides, concepts: Sequence[str]) -> dict[str, float]:
@@ -299,61 +291,38 @@ def _agreement_part(gaps: Gaps, pair: Sides, near: Cells, columns: list[int]) ->
     return part_from_null(shares[0], shares[1][:, None], people=int(data.fewest[index, columns].min()))
 
 
-def rank_correlation(first: Cells, second: Cells) -> float:
-    """Spearman's coefficient; NaN where one does not vary."""
-    return float(stats.spearmanr(first, second).statistic)
-
-
-Vector = npt.NDArray[np.float64]
-PACKED = {b"\x1f\x8b": "gzip", b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz"}
-LONGEST_WORD = 10_000
-LONGEST_LINE = 1 << 20
-
-
-@dataclass(frozen=True)
-class WordVectors:
-    """Unit vectors of the requested words that the file has."""
-
-    source: str
-    """The file's name."""
-    dimensions: int
-    vectors: Mapping[str, Vector]
-
-    def __contains__(self, word: str) -> bool:
-        return word in self.vectors
-
-    def __getitem__(self, word: str) -> Vector:
-        return self.vectors[word]
+# Files of word vectors
 
 
 class _Form(NamedTuple):
     """The form of a file, from its first lines."""
 
-    start: int
-    """The byte where the first word begins."""
+    start: int  # the byte where the first word begins
     dimensions: int
-    words: int | None
-    """The number of words in the header; None without a header."""
+    words: int | None  # the number of words in the header; None without a header
     binary: bool
 
 
-def read_vectors(path: Path, words: Iterable[str]) -> WordVectors:
-    """The vectors of those words that the file has."""
+def read_vectors(path: Path, words: Iterable[str]) -> dict[str, Vector]:
+    """Unit vectors of those words that the file has: word2vec, binary or text, or GloVe.
+
+    The file is mapped into memory and read once, and only the requested words are kept: three million words of 300
+    numbers (GoogleNews, 3.6 GB) take little memory. Of a word that occurs twice, the first vector counts.
+    """
     if not path.is_file():
         raise MissingData(f"There are no word vectors at {path}.\nExpected word2vec (binary or text) or GloVe.")
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty.")
     wanted = {word.encode(): word for word in words}
+    vectors: dict[str, Vector] = {}
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as bytes_:
         form = _form(bytes_, path)
-        entries = _binary(bytes_, form, path) if form.binary else _text(bytes_, form, path)
-        vectors: dict[str, Vector] = {}
-        for word, raw in entries:
+        for word, raw in _binary(bytes_, form, path) if form.binary else _text(bytes_, form, path):
             if word in wanted and wanted[word] not in vectors:
                 vectors[wanted[word]] = _unit(raw, form, wanted[word], path)
                 if len(vectors) == len(wanted):
                     break
-    return WordVectors(path.name, form.dimensions, vectors)
+    return vectors
 
 
 def _form(bytes_: mmap.mmap, path: Path) -> _Form:
@@ -366,20 +335,15 @@ def _form(bytes_: mmap.mmap, path: Path) -> _Form:
     fields = header.split()
     if len(fields) == 2 and all(field.isdigit() for field in fields):
         words, dimensions = map(int, fields)
-        return _Form(start, dimensions, words, not _is_text(bytes_, start, dimensions))
+        end = bytes_.find(b"\n", start, start + LONGEST_LINE)
+        first = bytes_[start : end if end >= 0 else start + LONGEST_LINE].split()
+        written = len(first) > dimensions and _numbers(first[-dimensions:]) is not None
+        return _Form(start, dimensions, words, not written)
     if len(fields) > 2 and _numbers(fields[1:]) is not None:
         return _Form(0, len(fields) - 1, None, False)
     raise DataError(
         f"{path} starts neither like word2vec ('words dimensions') nor like GloVe ('word number number …')."
     )
-
-
-def _is_text(bytes_: mmap.mmap, start: int, dimensions: int) -> bool:
-    """Whether the first entry is written in digits."""
-    end = bytes_.find(b"\n", start)
-    line = bytes_[start : end if 0 <= end < start + LONGEST_LINE else start + LONGEST_LINE]
-    fields = line.split()
-    return len(fields) > dimensions and _numbers(fields[-dimensions:]) is not None
 
 
 def _binary(bytes_: mmap.mmap, form: _Form, path: Path) -> Iterator[tuple[bytes, bytes]]:

@@ -18,26 +18,14 @@ from beholder.chapter.chapter import (
     points_cell,
     tabled,
 )
+from beholder.chapter.finding import by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, MINUS, Result, drawn, has_interval, percent, points, points_range, signed
-from beholder.chapter.queries import by_column, by_model, metric_rows, one_row
 from beholder.comparison.family import DIFFERENCE
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.glasshouse.planted import PLANTED_OBJECTS, REFERENCE, implied_gap, implied_matched_gap
+from beholder.studies.disparity import findings
 from beholder.studies.disparity.charts import disparity_figures
-from beholder.studies.disparity.findings import (
-    Pair,
-    by_concept,
-    calibration_gaps,
-    decided,
-    disparity_findings,
-    ends,
-    groups,
-    of_pair,
-    pairs,
-    root,
-    sides,
-    tested,
-)
+from beholder.studies.disparity.findings import Pair, disparity_findings
 
 FEW, TOP = 5, 20  # how many gaps in either direction the short and the long table show
 WORDS = "Words: how much nearer the concept is to the first group's words, cosine. "
@@ -46,7 +34,7 @@ PAIR = Pair("man", "woman")
 
 def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; several models follow one another in each."""
-    if not pairs(part):
+    if not findings.pairs(part):
         return
     yield mean_table(part)
     yield gap_table(part, FEW)
@@ -71,9 +59,11 @@ def _lines(
     """The concepts of every model and pair, each with the rows of other metrics: of both groups, and of the pair."""
     lines = []
     for model, rows in by_model(part):
-        for pair in pairs(rows):
-            tables = {(metric, side): each for metric in both for side, each in enumerate(sides(rows, metric, pair))}
-            tables |= {(metric, 0): by_concept(of_pair(rows, pair), metric) for metric in compared}
+        for pair in findings.pairs(rows):
+            tables = {
+                (metric, side): each for metric in both for side, each in enumerate(findings.sides(rows, metric, pair))
+            }
+            tables |= {(metric, 0): findings.by_concept(findings.of_pair(rows, pair), metric) for metric in compared}
             for row in base(rows, pair):
                 others = {key: table.get(row["concept"]) for key, table in tables.items()}
                 lines.append({**row, "model": model, "pair": pair.less, "others": others})
@@ -96,12 +86,12 @@ def _both(part: pl.DataFrame, head: str, metric: str, make: Make) -> list[Column
 
 def _left(part: pl.DataFrame) -> list[Column]:
     """The columns that name a concept; with one for the pair, if there are several."""
-    return [*([("Pair", "pair")] if len(pairs(part)) > 1 else []), ("Concept", "concept")]
+    return [*([("Pair", "pair")] if len(findings.pairs(part)) > 1 else []), ("Concept", "concept")]
 
 
 def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
     """The headings of the two sides: the groups, if there are two."""
-    return pairs(part)[0].names if len(pairs(part)) == 1 else ("first", "second")
+    return findings.pairs(part)[0].names if len(findings.pairs(part)) == 1 else ("first", "second")
 
 
 def _n(row: Result | None) -> str:
@@ -132,15 +122,15 @@ def mean_table(part: pl.DataFrame) -> Table:
 
 def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
     empty = {"p": "", "found": ""}
-    for group in groups(rows):
+    for group in findings.groups(rows):
         row = one_row(rows, "mean_average_precision", group=group)
         yield {"images": group, "mean": percent_cell(row, strong=True), "row": row, **empty}
-    for pair in pairs(rows):
-        compared = of_pair(rows, pair)
+    for pair in findings.pairs(rows):
+        compared = findings.of_pair(rows, pair)
         published, width, chance, found = (
             one_row(compared, metric) for metric in ("mean_ap_gap", "gap_spread", "gap_spread_expected", "gaps_shown")
         )
-        matched = decided(compared, "mean_ap_gap_matched")
+        matched = findings.decided(compared, "mean_ap_gap_matched")
         count = f"{int(found['value'])} of {found['n']}" if found else ABSENT
         yield {"images": f"{pair.less}, as published", "mean": points_cell(published), "row": published, **empty}
         yield {"images": pair.less, "mean": points_cell(matched), "row": matched, "p": p_cell(matched), "found": count}
@@ -157,7 +147,9 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The widest gaps in either direction."""
-    lines = _lines(part, lambda rows, pair: ends(tested(rows, pair), number), both=["average_precision"])
+    lines = _lines(
+        part, lambda rows, pair: findings.ends(findings.tested(rows, pair), number), both=["average_precision"]
+    )
     words = metric_rows(part, "word_alignment").height > 0
     columns: list[Column] = [
         *_both(part, "", "average_precision", percent_cell),
@@ -184,7 +176,7 @@ def _alignment(line: Result) -> str:
 
 def _why_none(part: pl.DataFrame) -> str:
     """Why the table of gaps is empty."""
-    if any(tested(rows, pair).height for _, rows in by_model(part) for pair in pairs(rows)):
+    if any(findings.tested(rows, pair).height for _, rows in by_model(part) for pair in findings.pairs(rows)):
         return "Every concept that could be tested is recognised equally well in both groups: there is no gap."
     return "No concept is shown by five people of both groups: nothing could be tested."
 
@@ -194,7 +186,7 @@ def calibration_table(part: pl.DataFrame) -> Table:
     gaps = "ece_gap", "ece_adaptive_gap", "brier_gap"
     lines = _lines(
         part,
-        lambda rows, pair: calibration_gaps(rows, pair).head(2 * FEW).to_dicts(),
+        lambda rows, pair: findings.calibration_gaps(rows, pair).head(2 * FEW).to_dicts(),
         both=["miscalibration", "ece"],
         compared=gaps,
     )
@@ -223,8 +215,8 @@ def _root_cell(row: Result | None) -> Cell:
     """A squared error as its root in points; "chance" if it is no larger than by chance."""
     if row is None or row["value"] is None:
         return Cell(ABSENT)
-    text = points(root(row["value"])) if row["value"] > 0 else "chance"
-    bounds = f"{points(root(row['low']))}–{points(root(row['high']))}" if has_interval(row) else ""
+    text = points(findings.root(row["value"])) if row["value"] > 0 else "chance"
+    bounds = f"{points(findings.root(row['low']))}–{points(findings.root(row['high']))}" if has_interval(row) else ""
     return Cell(text, bounds)
 
 
@@ -239,7 +231,7 @@ def cause_table(part: pl.DataFrame) -> Table:
 
     lines = _lines(
         part,
-        lambda rows, pair: ends(tested(rows, pair), FEW),
+        lambda rows, pair: findings.ends(findings.tested(rows, pair), FEW),
         both=["area", "instances"],
         compared=["ap_gap_same_area", "names"],
     )
@@ -308,9 +300,9 @@ def image_table(part: pl.DataFrame) -> Table:
 def disparity_planted(part: pl.DataFrame) -> Table | None:
     """Every planted gap and the measured one, for the reference models on drawings of their own world."""
     own = part.filter(pl.col("model").str.starts_with(REFERENCE) & (pl.col("dataset") == OBJECTS_NAME))
-    if not tested(own, PAIR).height:
+    if not findings.tested(own, PAIR).height:
         return None
-    measured = {model: by_column(tested(rows, PAIR), "concept") for model, rows in by_model(own)}
+    measured = {model: by_column(findings.tested(rows, PAIR), "concept") for model, rows in by_model(own)}
     caption = (
         "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points of a "
         "model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
@@ -362,7 +354,7 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
     """What these rows cannot say; each sentence only where it applies."""
     dataset = str(part["dataset"][0])
     if dataset in SOURCES:
-        names = ", ".join(f"“{group}”" for group in groups(part))
+        names = ", ".join(f"“{group}”" for group in findings.groups(part))
         yield (
             f"{SOURCES[dataset]}. They are perceived; only images in which exactly one of {names} is named are used."
         )

@@ -38,8 +38,7 @@ KINDS = ("ece", "ece_adaptive", "brier")
 FEW_TO_MATCH = "fewer than two images with the concept or without it: prevalence cannot be matched"
 FEW_TO_TEST = f"fewer than {FEWEST} people of one group with it or without it: not tested"
 TOGETHER = "bounds hold for all concepts at once"
-DRAWN = 5
-"""How many concepts get a reliability diagram: those with the widest gaps."""
+DRAWN = 5  # how many concepts get a reliability diagram: those with the widest gaps
 
 
 def calibration_rows(data: ConceptScores, confidence: Confidence, options: MeasureOptions) -> Iterator[Row]:
@@ -52,10 +51,7 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     parts = (np.ascontiguousarray(part.T) for part in data.resampler(options).weights())
     draws = _calibrations(data, values, parts, options.draws)
     known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in data.sets])
-    for index, group in enumerate(data.groups.names):
-        yield from _group_rows(data, group, index, (errors, draws), known, confidence.source)
-    for pair in data.pairs:
-        yield from _gap_rows(data, pair, errors[pair.first] - errors[pair.second], known)
+    yield from _error_rows(data, errors, draws, known, confidence.source)
     matched = MatchedCalibration(data, values, options)
     yield from _miscalibration_rows(matched, confidence.source)
     yield from _miscalibration_gap_rows(matched)
@@ -81,26 +77,22 @@ def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], dr
     return errors
 
 
-def _group_rows(
-    data: ConceptScores, group: str, index: int, numbers: tuple[Array, Array], known: Counts, source: str
-) -> Iterator[Row]:
-    errors, draws = numbers
-    for column, concept in enumerate(data.concepts):
-        n = int(known[index, column])
-        for kind, metric in enumerate(KINDS):
-            value = float(errors[index, kind, column])
-            low, high = spread(draws[index, kind, column], value) if n >= FEWEST else NONE
-            row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
-            yield row._replace(low=max(low, 0.0), high=high, note=_note(n, source))
-
-
-def _gap_rows(data: ConceptScores, pair: Sides, gaps: Array, known: Counts) -> Iterator[Row]:
-    """Gaps of the published errors; positive: worse calibrated for the first group."""
-    for kind, metric in enumerate(KINDS):
+def _error_rows(data: ConceptScores, errors: Array, draws: Array, known: Counts, source: str) -> Iterator[Row]:
+    """The published errors of every group, and their gaps; positive: worse calibrated for the first group."""
+    for index, group in enumerate(data.groups.names):
         for column, concept in enumerate(data.concepts):
-            sizes, value = known[pair.both, column], float(gaps[kind, column])
-            row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept)
-            yield row._replace(note=_note(int(sizes.min()), None))
+            n = int(known[index, column])
+            for kind, metric in enumerate(KINDS):
+                value = float(errors[index, kind, column])
+                low, high = spread(draws[index, kind, column], value) if n >= FEWEST else NONE
+                row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
+                yield row._replace(low=max(low, 0.0), high=high, note=_note(n, source))
+    for pair in data.pairs:
+        for kind, metric in enumerate(KINDS):
+            for column, concept in enumerate(data.concepts):
+                sizes, value = known[pair.both, column], float((errors[pair.first] - errors[pair.second])[kind, column])
+                row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept)
+                yield row._replace(note=_note(int(sizes.min()), None))
 
 
 def _note(n: int, source: str | None) -> str | None:

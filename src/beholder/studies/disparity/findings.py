@@ -11,7 +11,20 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
+from beholder.chapter.finding import (
+    FOUND,
+    Finding,
+    by_column,
+    deciding_rows,
+    finding,
+    metric_rows,
+    once_per_table,
+    one_row,
+    turned,
+    verdict_of_rows,
+    widest_first,
+    with_metrics,
+)
 from beholder.chapter.numbers import (
     MINUS,
     Result,
@@ -24,7 +37,6 @@ from beholder.chapter.numbers import (
     row_p_value,
     signed,
 )
-from beholder.chapter.queries import FOUND, by_column, deciding_rows, metric_rows, one_row, widest_first, with_metrics
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
@@ -41,8 +53,7 @@ class Pair(NamedTuple):
 
     first: str
     second: str
-    rest: bool = False
-    """Whether `second` stands for all other groups together."""
+    rest: bool = False  # whether `second` stands for all other groups together
 
     @property
     def names(self) -> tuple[str, str]:
@@ -83,6 +94,7 @@ def groups(part: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(means["group"].drop_nulls()))
 
 
+@once_per_table
 def pairs(part: pl.DataFrame) -> list[Pair]:
     """Which groups are compared; a name that no group has stands for the rest."""
     known = set(groups(part))
@@ -90,11 +102,13 @@ def pairs(part: pl.DataFrame) -> list[Pair]:
     return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
 
 
+@once_per_table
 def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """The rows that compare these two groups."""
     return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
 
 
+@once_per_table
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
 
@@ -116,6 +130,7 @@ def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return gaps(part, pair).filter(TESTED)
 
 
+@once_per_table
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Gaps of miscalibration that were tested, the widest first; `found` and bounds as in `gaps`."""
     table = deciding_rows(of_pair(part, pair), "miscalibration_gap").filter(TESTED)

@@ -32,8 +32,7 @@ from beholder.studies.study import MeasureOptions
 AP, COUNT = "average precision", "concepts"
 NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
 FAULTLESS = "ranked without an error, or all scores equal: no interval"
-ROUNDING = 1e-5
-"""Draws are float32: intervals narrower than this are rounding."""
+ROUNDING = 1e-5  # draws are float32: intervals narrower than this are rounding
 FOUND_IN_FOUR_OF_FIVE = 2.8015852181129683
 """A gap this many standard errors wide has p ≤ 0.05 in four of five data sets."""
 ALONE = "found at p ≤ 0.05 in four of five such data sets; for one concept alone"
@@ -43,12 +42,10 @@ TOGETHER = "bounds hold for all concepts and the mean at once"
 class Judgements(NamedTuple):
     """What the engine says of each pair: of all its gaps by concept, of their mean, and of their mean width."""
 
-    gaps: dict[tuple[int, int], Comparison]
-    """By pair and concept; only those that were tested."""
+    gaps: dict[tuple[int, int], Comparison]  # by pair and concept; only those that were tested
     means: list[Comparison]
     widths: list[Comparison]
-    inner: dict[str, dict[tuple[int, int], Comparison]]
-    """The gaps of each stratum."""
+    inner: dict[str, dict[tuple[int, int], Comparison]]  # the gaps of each stratum
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,8 @@ class Gaps:
     alone: tuple[LeaveOneOut, LeaveOneOut]
     """The precision with each image left out in turn: as it is, and at matched prevalence."""
     draws: Precision
-    null: Array
-    """Matched gaps when people change groups: pairs × concepts × shuffles."""
-    within: Array
-    """The same within the strata; equal to `null` where there are none."""
+    null: Array  # matched gaps when people change groups: pairs × concepts × shuffles
+    within: Array  # the same within the strata; equal to `null` where there are none
     inner: Mapping[str, Gaps] = field(default_factory=dict)
     """The gaps in each stratum with five people of every group: opposite gaps do not cancel there."""
 
@@ -88,7 +83,8 @@ class Gaps:
     def judged(self) -> Judgements:
         """All gaps, also those of each stratum, and their means are one family; their widths are another."""
         pairs, layers = self.data.pairs, [self, *self.inner.values()]
-        gaps = [layer._part(index) for layer in layers for index in range(len(pairs))]
+        tests = [layer._numbers(index) for layer in layers for index in range(len(pairs))]
+        gaps = [part_from_null(gap, null, people=people) for gap, null, people in tests]
         means = [self._mean_part(index) for index in range(len(pairs))]
         family = judge([*gaps, *means])
         wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
@@ -118,10 +114,6 @@ class Gaps:
         draws = (self.draws.matched[pair.first] - self.draws.matched[pair.second])[columns]
         people = np.where(self._movable(columns), self.data.fewest[index, columns], 0)
         return gap, widened(self.within[index, columns], draws).T, people
-
-    def _part(self, index: int) -> Part:
-        gap, null, people = self._numbers(index)
-        return part_from_null(gap, null, people=people)
 
     def _mean_part(self, index: int, *, width: bool = False) -> Part:
         """The mean over concepts, of the gaps or of their widths, and the same in every shuffle."""
@@ -174,16 +166,13 @@ def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:
     alone = left_out(data.scores, data.present, data.sets, people)
     draws = resampled(data.scores, data.present, data.sets, data.resampler(options))
     world = data.scores, data.present, data.codes
-    null = within = shuffled(*world, options.rng(), number_of_shuffles(options), people=people)
+    # At least as many as there are draws: what few images alone produce is taken off matched gaps
+    number = max(options.draws, options.shuffles)
+    null = within = shuffled(*world, options.rng(), number, people=people)
     if data.cells is not None:
         within = shuffled(*world, options.rng(), options.shuffles, people=people, cells=data.cells)
     inner = {name: find_gaps(part, options) for name, part in data.each_stratum().items()}
     return Gaps(data, precision, alone, draws, null, within, inner)
-
-
-def number_of_shuffles(options: MeasureOptions) -> int:
-    """At least as many as there are draws: what few images alone produce is taken off matched gaps, as ever."""
-    return max(options.draws, options.shuffles)
 
 
 def gap_rows(gaps: Gaps) -> Iterator[Row]:

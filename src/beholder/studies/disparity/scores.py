@@ -21,7 +21,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.metrics.calibration import READINGS, cross_fitted
 from beholder.metrics.intervals import Resampler
 from beholder.models.predictions import MINIMUM
-from beholder.scores.score_matrix import Quantity, ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.study import MeasureOptions
 
 Cells = npt.NDArray[np.float64]
@@ -29,18 +29,15 @@ Mask = npt.NDArray[np.bool_]
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
 GENDER, REST = "gender", "the rest"
-WITHIN = ("source", "branch")
-"""Labels that groups are compared within, where the data has them."""
+WITHIN = ("source", "branch")  # labels that groups are compared within, where the data has them
 
 
 class Sides(NamedTuple):
     """Two sets of images that are compared: a positive gap favours the first."""
 
     group: str
-    against: str
-    """The other group, or the name of the rest: never the name of a group then."""
-    first: int
-    """The set of `group`: its index in `sets`."""
+    against: str  # the other group, or the name of the rest: never the name of a group then
+    first: int  # the set of `group`: its index in `sets`
     second: int
 
     @property
@@ -57,8 +54,7 @@ class Confidence(NamedTuple):
     """Scores as probabilities; None where they are not probabilities."""
 
     values: Cells | None
-    source: str
-    """What the probabilities are, or why there are none."""
+    source: str  # what the probabilities are, or why there are none
 
 
 @dataclass(frozen=True)
@@ -71,12 +67,10 @@ class ConceptScores:
     present: Mask
     groups: Groups
     people: People
-    strata: Strata
-    """Labels that groups are compared within, as far as the data has them."""
+    strata: Strata  # labels that groups are compared within, as far as the data has them
     dataset: Dataset
     unit: str = "score"
-    is_probability: bool = False
-    """Whether the scores are known to be probabilities."""
+    is_probability: bool = False  # whether the scores are known to be probabilities
 
     @property
     def codes(self) -> Codes:
@@ -117,10 +111,7 @@ class ConceptScores:
 
     @cached_property
     def fewest(self) -> npt.NDArray[np.int_]:
-        """The people of the smallest part of each pair: those of a set who show a concept, or who do not.
-
-        `[n_pairs, n_concepts]`.
-        """
+        """The people of the smallest part of each pair `[n_pairs, n_concepts]`: who show a concept, or who do not."""
         return fewest_people(self, ~np.isnan(self.scores))
 
     def each_stratum(self) -> dict[str, ConceptScores]:
@@ -160,11 +151,7 @@ def fewest_people(data: ConceptScores, known: Mask) -> npt.NDArray[np.int_]:
 
 
 def rest_name(groups: Sequence[str]) -> str:
-    """What all other groups together are called: a name that no group has.
-
-    >>> rest_name(["a", "b"]), rest_name(["a", "the rest"])
-    ('the rest', 'all the rest')
-    """
+    """What all other groups together are called: a name that no group has."""
     name = REST
     while name in groups:
         name = f"all {name}"
@@ -185,7 +172,12 @@ def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None 
         raise UnknownName("attribute", attribute, dataset.attributes, where=dataset.name)
     matrix = matrix.rows(matrix.images[attribute].is_not_null().to_numpy())
     concepts, ranking = matrix.prompts["concept"].unique(maintain_order=True).to_list(), matrix.quantity("ranking")
-    scores = _by_concept(matrix, ranking_cells(matrix, ranking), concepts)
+    cells, asked = ranking.cells, matrix.prompts["concept"].to_numpy()
+    if ranking.channel == "presence" and len(matrix.channels) == 1:  # as in the study, boxes below 0.1 are dropped
+        cells = np.where(cells < MINIMUM, 0.0, cells)
+    scores = cells
+    if len(asked) > len(concepts):  # the mean over a concept's templates; NaN where one of them was not scored
+        scores = np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
     blank = np.zeros(scores.shape, dtype=bool)
     data = concept_scores(matrix.images, attribute, concepts, scores, blank, dataset, person=person)
     data = replace(data, unit=ranking.unit, is_probability=ranking.is_probability)
@@ -211,20 +203,6 @@ def concept_scores(
         raise DataError(f"{dataset.name}: disparity needs two groups of '{attribute}', and there is {there}.")
     strata = strata_of(images, groups, WITHIN, people)
     return ConceptScores(images, concepts, scores, present, groups, people, strata, dataset)
-
-
-def ranking_cells(matrix: ScoreMatrix, ranking: Quantity) -> Cells:
-    """The scores that rank the images; boxes of a detector below 0.1 are dropped, as in the study."""
-    boxes = ranking.channel == "presence" and len(matrix.channels) == 1
-    return np.where(ranking.cells < MINIMUM, 0.0, ranking.cells) if boxes else ranking.cells
-
-
-def _by_concept(matrix: ScoreMatrix, cells: Cells, concepts: list[str]) -> Cells:
-    """The mean over a concept's templates; NaN where one of them was not scored."""
-    asked = matrix.prompts["concept"].to_numpy()
-    if len(asked) == len(concepts):
-        return cells
-    return np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
 
 
 def read_confidence(data: ConceptScores, calibration: str, options: MeasureOptions) -> Confidence:

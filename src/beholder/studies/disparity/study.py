@@ -54,8 +54,7 @@ class Choices:
     """Results of other runs, to compare with."""
     ambiguous: Words = field(default_factory=lambda: AMBIGUOUS)
     """Clearer words for concepts whose bare word usually means something else."""
-    same_concepts: Words = field(default_factory=lambda: SAME_CONCEPTS)
-    """Which concepts of two data sets are the same."""
+    same_concepts: Words = field(default_factory=lambda: SAME_CONCEPTS)  # which concepts of two data sets are the same
 
 
 def disparity_study(choices: Choices | None = None) -> Study:

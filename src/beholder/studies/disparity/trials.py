@@ -27,8 +27,7 @@ from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trials, World
 
-CONCEPTS = 5
-"""Odd: in the wholly unfair world both pictures of a concept then have scores of opposite signs."""
+CONCEPTS = 5  # odd: in the wholly unfair world both pictures of a concept then have scores of opposite signs
 SURE = 0.7
 """Confidence in a concept with a score above 0; below 0 it is 1 − SURE. So it has the same spread in all cells."""
 
@@ -57,13 +56,10 @@ TRIALS = Trials(
 )
 
 
-QUALITY, SEED = 2.5, 8
-"""How well images that show a concept are told apart from others, in standard deviations; seed."""
-MOST = 2 * QUALITY
-"""The largest loss: images that show the concept are then ranked last."""
+QUALITY, SEED = 2.5, 8  # how well images that show a concept are told apart from others, in standard deviations; seed
+MOST = 2 * QUALITY  # the largest loss: images that show the concept are then ranked last
 WORLDS, FEWEST_WORLDS, SHUFFLES, REPEATS, STEPS = 200, 60, 199, 3, 7
-CELLS = 1 << 23
-"""Images × worlds × shuffles of one step, at most: large data sets have fewer worlds."""
+CELLS = 1 << 23  # images × worlds × shuffles of one step, at most: large data sets have fewer worlds
 
 
 class Detectable(NamedTuple):

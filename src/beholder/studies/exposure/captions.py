@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 from beholder.core.digests import file_stamp
 from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.files import place
-from beholder.core.remote import RemotePath, file_system, told
+from beholder.core.remote import RemotePath, file_system, remote_errors
 from beholder.datasets.content import is_remote, open_binary
 from beholder.datasets.json_stream import JsonTables
 
@@ -103,7 +103,7 @@ def caption_files(addresses: Iterable[str], column: str | None = None) -> list[C
 def _matching(address: str) -> list[str]:
     if not (is_remote(address) and glob.has_magic(address)):
         return [address]
-    with told(address, "listed"):
+    with remote_errors(address, "listed"):
         system, pattern = file_system(address)
         found = [system.unstrip_protocol(path) for path in sorted(system.glob(pattern))]
     if not found:
@@ -146,7 +146,7 @@ class CaptionFile:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """Damage and a failing network are told with the file's name."""
-        with told(self._place, "read") if isinstance(self._place, RemotePath) else nullcontext():
+        with remote_errors(self._place, "read") if isinstance(self._place, RemotePath) else nullcontext():
             try:
                 yield
             except (EOFError, OSError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:

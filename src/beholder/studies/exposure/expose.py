@@ -13,7 +13,7 @@ from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
-from beholder.core.written_tables import as_csv
+from beholder.core.tables import as_csv
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec

@@ -33,10 +33,9 @@ from beholder.comparison.family import Judged, nothing_told
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
-from beholder.studies.apa.prompts import PLAYER
 from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.mentions import WORD_TERMS
-from beholder.studies.public_figures.measures import GROUPS
+from beholder.studies.public_figures.measures import GROUPS, PLAYERS
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import MeasureOptions, read_metrics
 
@@ -226,7 +225,7 @@ def _resampler(people: pl.DataFrame, options: MeasureOptions) -> Resampler:
 
 def word_rows(counts: Counts, first: int) -> Iterator[Row]:
     """Captions for each word of the three levels, whose counts begin at index `first`."""
-    gender = {word: group for group, word in PLAYER.items()}
+    gender = {word: group for group, word in PLAYERS.items()}
     for index, term in enumerate(WORD_TERMS, start=first):
         inside = int(counts.inside[index])
         note = f"{inside:,} more contain it only within a longer term of its level" if inside else None

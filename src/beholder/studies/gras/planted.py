@@ -27,7 +27,7 @@ def recovered(part: pl.DataFrame) -> tuple[list[Recovered], list[Recovered]]:
     """Every measured gap of a trait that was planted, and those where nothing was; none for models taught nothing."""
     taught = pl.col("model").str.starts_with(REFERENCE) & pl.col("dataset").str.starts_with("glasshouse")
     known = pl.col("concept").is_in({trait.trait for trait in PLANTED_TRAITS}) & pl.col("subset").is_in(ATTRIBUTES)
-    gaps = [_recovered(row) for row in phrases.gaps(part.filter(taught & known)).to_dicts()]
+    gaps = [_recovered(row) for row in phrases.gaps(part).filter(taught & known).to_dicts()]
     return [gap for gap in gaps if gap.planted > 0], [gap for gap in gaps if not gap.planted]
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.tables import read_delimited, read_table
+from beholder.core.tables import read_delimited, read_table, text_columns
 from beholder.models.spec import ModelSpec
-from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated, text_columns
+from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated
 
 TEMPLATES = {
     "T1": "Is the person in the image {}?",

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, tabled
+from beholder.chapter.finding import by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
-from beholder.chapter.queries import by_column, by_model, metric_rows
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
 from beholder.studies.perception import phrases

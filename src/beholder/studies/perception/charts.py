@@ -10,9 +10,9 @@ import polars as pl
 
 from beholder.chapter.chart_style import QUIET, SERIES
 from beholder.chapter.charts import Axis, Figure, Rows, chart, each_model, heatmap, order, series
+from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result, listed
 from beholder.chapter.numbers import number as counted
-from beholder.chapter.queries import by_model, metric_rows
 from beholder.comparison.groups import CROSSING
 from beholder.studies.perception import phrases
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS

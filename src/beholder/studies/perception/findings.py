@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, turned, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, metric_rows, turned, verdict_of_rows
 from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.numbers import number as counted
-from beholder.chapter.queries import metric_rows
 from beholder.comparison.family import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.perception.bias import top_size
 from beholder.studies.perception.phrases import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from beholder.chapter.finding import deciding_rows, metric_rows
 from beholder.chapter.numbers import ABSENT, MINUS, Result, has_interval
 from beholder.chapter.numbers import number as counted
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.comparison.family import DIFFERENCE
 from beholder.comparison.groups import CROSSING
 from beholder.studies.perception.prompts import DIMENSIONS

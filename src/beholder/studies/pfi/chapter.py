@@ -8,9 +8,8 @@ from dataclasses import replace
 import polars as pl
 
 from beholder.chapter.charts import Figure
-from beholder.chapter.finding import Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, metric_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, ratio, ratio_range
-from beholder.chapter.queries import metric_rows
 from beholder.comparison import DIFFERENCE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.charts import NAME as HERO

@@ -6,10 +6,18 @@ from functools import partial
 from pathlib import Path
 
 from beholder.datasets.dataset import Dataset
-from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
+from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
 from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
-from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, identity_prompts
+from beholder.studies.apa.prompts import (
+    OFFICE_OF,
+    Row,
+    article,
+    association_prompts,
+    identity_prompts,
+    level_rows,
+    with_article,
+)
 from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
 from beholder.studies.public_figures.published import scale_rows
@@ -40,41 +48,29 @@ SPORTS = ("Basketball", "Tennis", "Soccer", "Hockey", "Golf", "Softball", "Baseb
 
 def pfi_association_prompts(branch: str) -> PromptSet:
     """Category, occupation and specialty (role or sport) prompts of one branch."""
+    athletes = branch == "athletes"
+    categories = _first_right("category", ATHLETE_CATEGORIES if athletes else POLITICIAN_CATEGORIES)
     if branch == "actors":
         kept = [row for row in association_prompts("actors").table.to_dicts() if row["level"] != "category"]
-        return prompt_set("pfi/actors", [*_first_right("category", POLITICIAN_CATEGORIES), *kept])
-    if branch == "athletes":
-        levels = [*_first_right("category", ATHLETE_CATEGORIES), *_first_right("occupation", ATHLETE_OCCUPATIONS)]
-        return prompt_set("pfi/athletes", [*levels, *_sports()])
-    levels = [*_first_right("category", POLITICIAN_CATEGORIES), *_first_right("occupation", POLITICIAN_OCCUPATIONS)]
-    return prompt_set(f"pfi/{branch}", [*levels, *_roles(OFFICE_OF[branch])])
+        return prompt_set("pfi/actors", [*categories, *kept])
+    occupations = _first_right("occupation", ATHLETE_OCCUPATIONS if athletes else POLITICIAN_OCCUPATIONS)
+    phrases, right = (
+        {name: f"{article(role)} {role}" for name, role in ROLES.items()},
+        {OFFICE_OF.get(branch, ""): ALWAYS},
+    )
+    if athletes:
+        phrases = {f"{sport} player": f"a {sport.lower()} player" for sport in SPORTS}
+        right = {f"{sport} player": correct_for(sport=sport) for sport in SPORTS}
+    return prompt_set(f"pfi/{branch}", [*categories, *occupations, *level_rows("specialty", phrases, right)])
+
+
+def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
+    return level_rows(level, with_article(words), {words[0]: ALWAYS})
 
 
 def pfi_identity_prompts(branch: str, people: list[str]) -> PromptSet:
     """One prompt per person of a branch."""
     return identity_prompts(f"pfi/{branch}/names", NAME_PROMPT, people)
-
-
-def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
-    return [_row(level, word, word, ALWAYS if word == words[0] else NEVER) for word in words]
-
-
-def _roles(right: str) -> list[Row]:
-    return [_row("specialty", name, phrase, ALWAYS if name == right else NEVER) for name, phrase in ROLES.items()]
-
-
-def _sports() -> list[Row]:
-    return [
-        _row("specialty", f"{sport} player", f"{sport.lower()} player", correct_for(sport=sport)) for sport in SPORTS
-    ]
-
-
-def _row(level: str, concept: str, phrase: str, rule: str) -> Row:
-    kind = "a" if phrase.startswith("US ") else article(phrase)
-    return {"text": f"This is a photo of {kind} {phrase}", "level": level, "concept": concept, "correct_for": rule}
-
-
-# P-FI
 
 
 def pfi_tasks(dataset: Dataset) -> list[Task]:

@@ -23,11 +23,10 @@ from beholder.chapter.chapter import (
     sizes,
     tabled,
 )
+from beholder.chapter.finding import deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import (
-    AXES,
     NO_SAMPLE,
     WAYS,
     axis,
@@ -38,7 +37,7 @@ from beholder.studies.public_figures.findings import (
     within_branches,
 )
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
-from beholder.studies.public_figures.published import PUBLISHED_ON, published_rank
+from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
 PAPER_TABLES = {
     ("apa", "actors"): "As APA's Table 5. ",

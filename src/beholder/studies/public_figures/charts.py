@@ -29,12 +29,11 @@ from beholder.chapter.charts import (
     tooltip,
     whiskers,
 )
-from beholder.chapter.finding import valued
+from beholder.chapter.finding import by_model, deciding_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, span
-from beholder.chapter.queries import by_model, deciding_rows
-from beholder.studies.public_figures.findings import AXES, WAYS, claimed_ratios, found, reference, slope
+from beholder.studies.public_figures.findings import WAYS, claimed_ratios, found, reference, slope
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
-from beholder.studies.public_figures.published import Point, comparable_results, scale_points
+from beholder.studies.public_figures.published import AXES, Point, comparable_results, scale_points
 
 NAME = "women-and-men"
 FAINT = 0.01  # an occupation with less belief for women and for men is not drawn, unless it is right

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     MINUS,
     Result,
@@ -38,11 +38,11 @@ from beholder.chapter.numbers import (
     times,
     uncertainty,
 )
-from beholder.chapter.queries import deciding_rows, metric_rows
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word, words_for
+from beholder.studies.public_figures.published import AXES
 
 KINDS = ("bias", "occupations", "association", "identity", "scale")
 PLAYERS_PLURAL = {"woman": "actresses", "man": "actors"}
@@ -531,7 +531,6 @@ WHAT = {
     "identity_given_image": "belief on the right name, given an image",
     "identity_given_name": "belief on the right image, given a name",
 }
-AXES = {"scale_parameters": "parameters", "scale_pairs": "training pairs"}
 NO_SAMPLE = "Models are no random sample, and those of one series are alike, so this need not be an effect of size."
 
 

@@ -6,6 +6,7 @@ what the same scores give when names are exchanged among people with the same la
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,13 +20,11 @@ from beholder.metrics.association import chance, correct_rank, correct_share, fi
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.measures import Tested, tested_rows
+from beholder.studies.public_figures.measures import Array, Tested, tested_rows
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 
-Array = npt.NDArray[np.float64]
-IDENTITY = "identity"
-"""The kind of the tasks that ask for names."""
+IDENTITY = "identity"  # the kind of the tasks that ask for names
 LABELS = ("gender", "race", "ethnicity", "party", "sport", "academy_award")
 """What a model may know of a person without knowing who it is: names are exchanged within all that the data has."""
 
@@ -51,27 +50,21 @@ def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: 
         ("image", cells, correct, people, 1),
         ("name", cells.T, correct.T, names, 0),
     ):
-        resampler = Resampler(clusters, options.rng(), options.draws)
-        metric = f"{prefix}.identity_given_{given}"
-        for row in _rows_given(metric, view, right, resampler):
-            row, made = row._replace(subset=whole.part, note=join((left_out, row.note))), None
-            if row.metric == metric:
-                beliefs = _beliefs(softmax(view), correct, same.names, given)
-                made = exchanged(beliefs, np.arange(len(beliefs)), same.groups, rng, options.shuffles)
-                row = row._replace(note=join((row.note, same.note)))
-                row = row._replace(value=identity_as_published(scored, axis=axis)) if options.compat else row
-            yield Tested(row, made, same.labels or ["branch"])
-
-
-def _rows_given(metric: str, cells: Array, correct: npt.NDArray[np.bool_], resampler: Resampler) -> Iterator[Row]:
-    shares, ranks = correct_share(softmax(cells), correct), correct_rank(cells, correct)
-    by_chance = chance(correct)
-    for name, values, unit, expected in (
-        (metric, shares, PROBABILITY, by_chance.share),
-        (f"{metric}_top1", first(ranks), PROBABILITY, by_chance.share),
-        (f"{metric}_mrr", 1 / ranks, "reciprocal rank", by_chance.reciprocal_rank),
-    ):
-        yield mean_row(name, values, resampler)._replace(unit=unit, chance=expected)
+        metric, resampler = f"{prefix}.identity_given_{given}", Resampler(clusters, options.rng(), options.draws)
+        shares, ranks, by_chance = softmax(view), correct_rank(view, right), chance(right)
+        row = mean_row(metric, correct_share(shares, right), resampler)
+        row = row._replace(subset=whole.part, chance=by_chance.share, note=join((left_out, row.note, same.note)))
+        made = exchanged(
+            _beliefs(shares, correct, same.names, given), np.arange(len(same.names)), same.groups, rng, options.shuffles
+        )
+        row = row._replace(value=identity_as_published(scored, axis=axis)) if options.compat else row
+        yield Tested(row, made, same.labels or ["branch"])
+        for ending, values, unit, expected in (
+            ("_top1", first(ranks), PROBABILITY, by_chance.share),
+            ("_mrr", 1 / ranks, "reciprocal rank", by_chance.reciprocal_rank),
+        ):
+            row = mean_row(f"{metric}{ending}", values, resampler)._replace(unit=unit, chance=expected)
+            yield Tested(row._replace(subset=whole.part, note=join((left_out, row.note))))
 
 
 # Names exchanged among people with the same labels
@@ -80,12 +73,9 @@ def _rows_given(metric: str, cells: Array, correct: npt.NDArray[np.bool_], resam
 class SameLabels(NamedTuple):
     """The people who have both a name and a picture, and who of them have all labels in common."""
 
-    labels: list[str]
-    """The labels that the data has."""
-    names: npt.NDArray[np.intp]
-    """The column of each such person's name."""
-    groups: npt.NDArray[np.intp]
-    """A number for each person: equal where all labels are."""
+    labels: list[str]  # that the data has
+    names: npt.NDArray[np.intp]  # the column of each such person's name
+    groups: npt.NDArray[np.intp]  # a number for each person: equal where all labels are
 
     @property
     def note(self) -> str | None:
@@ -99,19 +89,13 @@ class SameLabels(NamedTuple):
 def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_]) -> SameLabels:
     """Whose names may be exchanged. A label that a person does not have is a value of its own."""
     labels = [name for name in LABELS if name in images.columns and images[name].n_unique() > 1]
+    values = [pl.lit(""), *(pl.col(name).cast(pl.String).fill_null("") for name in labels)]
     of_person = images.unique("name", keep="first", maintain_order=True).select(
-        pl.col("name").cast(pl.String),
-        group=pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in labels], separator="\0").rank(
-            "dense"
-        )
-        if labels
-        else pl.lit(1),
+        pl.col("name").cast(pl.String), pl.concat_str(values, separator="\0").rank("dense") - 1
     )
     groups = dict(of_person.iter_rows())
     columns = [column for column, name in enumerate(names) if name in groups]
-    return SameLabels(
-        labels, np.array(columns, dtype=int), np.array([groups[names[c]] - 1 for c in columns], dtype=int)
-    )
+    return SameLabels(labels, np.array(columns, dtype=int), np.array([groups[names[c]] for c in columns], dtype=int))
 
 
 def _beliefs(shares: Array, correct: npt.NDArray[np.bool_], names: npt.NDArray[np.intp], given: str) -> Array:
@@ -177,12 +161,11 @@ def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
     if not people:
         return float("nan")
     of_name = {name: [c for c, other in enumerate(columns) if other == name] for name in columns}
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     chosen = []
     for name in people:
-        own, nth = of_name[name], seen.get(name, 0)
-        chosen.append(own[min(nth, len(own) - 1)])
-        seen[name] = nth + 1
+        chosen.append(of_name[name][min(seen[name], len(of_name[name]) - 1)])
+        seen[name] += 1
     diagonal = np.diag(softmax(matrix.logits[:, chosen], axis=axis))
     last = {name: row for row, name in enumerate(people)}
     return half_precision_mean(diagonal[sorted(last.values())])

@@ -1,8 +1,14 @@
-"""Where a model ranks among published ones: only on APA's photographs, and only where the quantity is the same."""
+"""A run's models among published ones: where they rank, and whether scale helps.
+
+Only on APA's photographs, and only where the quantity is the same. Sizes are the catalogue's; a model whose size is
+unknown is left out. Kinds of models (contrastive, matching, generative) have a level each, so that a line never runs
+from one kind to another. Errors hold whatever the spread.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.chapter.chapter import Cell, Table, labels, names, percent_cell, ratio_cell
+from beholder.chapter.chapter import Cell, Table, percent_cell, ratio_cell, tabled
 from beholder.chapter.numbers import Result, count, options, percent, ratio
 from beholder.comparison import Part, People, compare_slopes, comparison_at, judge
 from beholder.core.results import PLAIN, SCHEMA, Row, results_table
@@ -24,11 +30,9 @@ TITLES = {
     "bias_ratio": "women over men",
     "identity_given_image": "name, given an image",
     "identity_given_name": "image, given a name",
-}
-"""The metrics that were published, in the order of the table."""
+}  # the metrics that were published, in the order of the table
 PUBLISHED_ON = "apa"  # the data set of the published figures
-WHOLE = 0.95
-"""The part of a pool's images from which on it is compared."""
+WHOLE = 0.95  # the part of a pool's images from which on it is compared
 
 
 class Compared(NamedTuple):
@@ -78,61 +82,54 @@ def published_rank(results: pl.DataFrame) -> Table | None:
     compared = comparable_results(results)
     if not compared:
         return None
-    most = max(each.others.height for each in compared)
-    ordered = sorted(compared, key=lambda each: list(TITLES).index(each.metric))
     subject = "these models rank" if results["model"].n_unique() > 1 else "this model ranks"
-    return Table(
-        f"Where {subject} among {count(most)} published models",
-        "This run's value, then the lowest, median and highest published value, and how many published models are "
-        "below this run.",
-        [*labels(results, "Result"), "This run", "Lowest", "Median", "Highest", "Above"],
-        [[*names(results, each.row["model"], each.label), *_cells(each)] for each in ordered],
-        len(labels(results, "Result")),
-        tuple(dict.fromkeys([*_left_out(compared), *_provenance(compared)])),
+    left_out = [
+        f"{each.label}: {number} published models are left out, each because {reason}."
+        for each in compared
+        for reason, number in each.left_out.items()
+    ]
+    sources = {(each.row["metric"]): printed_of(each.row["study"]) for each in compared}
+    return tabled(
+        results,
+        [_ranked(each) for each in sorted(compared, key=lambda each: list(TITLES).index(each.metric))],
+        [("Result", "label")],
+        [("This run", "own"), ("Lowest", "low"), ("Median", "middle"), ("Highest", "high"), ("Above", "above")],
+        title=f"Where {subject} among {count(max(each.others.height for each in compared))} published models",
+        caption="This run's value, then the lowest, median and highest published value, and how many published models "
+        "are below this run.",
+        notes=[*left_out, *(note for name, source in sources.items() if source for note in source.provenance(name))],
     )
 
 
-def _left_out(compared: list[Compared]) -> Iterator[str]:
-    for each in compared:
-        for reason, number in each.left_out.items():
-            yield f"{each.label}: {number} published models are left out, each because {reason}."
-
-
-def _cells(compared: Compared) -> list[Cell]:
-    values = compared.others["value"].sort().to_list()
+def _ranked(compared: Compared) -> dict[str, str | Cell]:
+    values, row = compared.others["value"].sort().to_list(), compared.row
     is_ratio = compared.metric == "bias_ratio"
-    own = ratio_cell(compared.row) if is_ratio else percent_cell(compared.row, strong=True)
     show = ratio if is_ratio else percent
-    spread = [Cell(show(value)) for value in (values[0], values[len(values) // 2], values[-1])]
-    below = sum(value < compared.row["value"] for value in values)
-    return [own, *spread, Cell(f"{below} of {len(values)}")]
+    spread = {"low": show(values[0]), "middle": show(values[len(values) // 2]), "high": show(values[-1])}
+    own = ratio_cell(row) if is_ratio else percent_cell(row, strong=True)
+    above = f"{sum(value < row['value'] for value in values)} of {len(values)}"
+    return {"model": row["model"], "label": compared.label, "own": own, **spread, "above": above}
 
 
-def _provenance(compared: list[Compared]) -> Iterator[str]:
-    for each in compared:
-        printed = printed_of(each.row["study"])
-        yield from printed.provenance(each.row["metric"]) if printed else ()
-
+# Does scale help? Lines through models: association, b and identity against parameters and training pairs
 
 Array = npt.NDArray[np.float64]
-FEWEST_MODELS = 10
-"""Models with a known size below which no line is drawn through them."""
-BY_SIZE, BY_PAIRS = "scale_parameters", "scale_pairs"
-IDENTITY = ("identity_given_image", "identity_given_name")
-PER_TENFOLD = "per tenfold"
+FEWEST_MODELS = 10  # models with a known size below which no line is drawn through them
+SIZES = ("parameters", "training_pairs")  # fields of the catalogue
+AXES = {"scale_parameters": "parameters", "scale_pairs": "training pairs"}
+SPLIT = {"bias_ratio": "subset", "association": "concept", "identity_given_image": None, "identity_given_name": None}
+"""What is put against size, and the column by which it is: the pool of b, the level of association."""
 
 
 class Point(NamedTuple):
-    """One model on an axis of size."""
+    """One model on an axis of size: a number by what was measured, without its study, and its pool or level."""
 
     model: str
     published: bool
     entry: ModelEntry
     value: float
     measure: str
-    """What was measured, without its study."""
     subset: str | None
-    """The pool of b, or the level of association."""
 
 
 def scale_rows(results: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
@@ -140,15 +137,11 @@ def scale_rows(results: pl.DataFrame, compat: bool = False) -> pl.DataFrame:
     made = [pl.DataFrame(schema=SCHEMA)]
     for (study, dataset), part in results.group_by(["study", "dataset"], maintain_order=True):
         points = list(scale_points(part))
-        own = [point for point in points if not point.published]
-        if own:
+        if own := {point.model for point in points if not point.published}:
+            model = next(model for model in part["model"] if model in own)
             rows = _slopes(str(study), points)
-            model = next(model for model in part["model"] if model in {point.model for point in own})
             made.append(results_table(rows, study=str(study), model=model, dataset=str(dataset)))
     return pl.concat(made)
-
-
-# Points
 
 
 def scale_points(part: pl.DataFrame) -> Iterator[Point]:
@@ -169,44 +162,34 @@ def catalogued(model: str) -> ModelEntry | None:
     return lookup(model) or next((each for each in catalog() if bare in (each.load, each.source)), None)
 
 
-def _of_rows(model: str, entry: ModelEntry, rows: list[dict[str, object]], published: bool = False) -> Iterator[Point]:
+def _of_rows(model: str, entry: ModelEntry, rows: list[Result], published: bool = False) -> Iterator[Point]:
     """b of each pool, association at each level and identity, the last two as means over branches."""
     values: dict[tuple[str, str | None], list[float]] = {}
     for row in rows:
-        measure = str(row["metric"]).partition(".")[2]
-        if measure == "bias_ratio":
-            values.setdefault((measure, str(row["subset"])), []).append(float(str(row["value"])))
-        elif measure == "association":
-            values.setdefault((measure, str(row["concept"])), []).append(float(str(row["value"])))
-        elif measure in IDENTITY:
-            values.setdefault((measure, None), []).append(float(str(row["value"])))
+        measure = row["metric"].partition(".")[2]
+        if measure in SPLIT:
+            column = SPLIT[measure]
+            values.setdefault((measure, row[column] if column else None), []).append(row["value"])
     for (measure, subset), numbers in values.items():
         yield Point(model, published, entry, float(np.mean(numbers)), measure, subset)
 
 
-def _published(study: str, rows: list[dict[str, object]], taken: set[str]) -> Iterator[Point]:
+def _published(study: str, rows: list[Result], taken: set[str]) -> Iterator[Point]:
     """Published models beside the run's: over the same branches, and the same quantity."""
     printed = printed_of(study)
-    if printed is None:
-        return
     first = {(row["metric"], row["subset"]): row for row in reversed(rows)}
-    there: dict[str, list[dict[str, object]]] = {}
+    there: dict[str, list[Result]] = {}
     for (metric, subset), row in reversed(first.items()):
-        if str(metric).partition(".")[2] in ("bias_ratio", *IDENTITY) and comparable(row):
+        if printed and metric.partition(".")[2] in TITLES and comparable(row):
             for model, value in alike(printed, row)[0].iter_rows():
                 there.setdefault(model, []).append({"metric": metric, "subset": subset, "value": value})
-    branches = {metric: len({s for m, s in first if m == metric}) for metric, _ in first}
+    branches = Counter(metric for metric, _ in first)
     for model, own in there.items():
-        entry = lookup(model)
+        entry, counted = lookup(model), Counter(row["metric"] for row in own)
         if entry and entry.name not in taken:
-            counted = {metric: sum(row["metric"] == metric for row in own) for metric in branches}
-            whole = [
-                r for r in own if "bias_ratio" in str(r["metric"]) or counted[r["metric"]] == branches[r["metric"]]
-            ]
-            yield from _of_rows(model, entry, whole, published=True)
-
-
-# Lines
+            whole = {metric for metric, number in counted.items() if number == branches[metric]}
+            kept = [row for row in own if row["metric"].endswith("bias_ratio") or row["metric"] in whole]
+            yield from _of_rows(model, entry, kept, published=True)
 
 
 def fitted(
@@ -234,28 +217,16 @@ def _slopes(study: str, points: list[Point]) -> list[Row]:
     lines: list[tuple[Row, Part]] = []
     rng = MeasureOptions().rng()
     for measure, subset in dict.fromkeys((point.measure, point.subset) for point in points):
-        mine = [point for point in points if (point.measure, point.subset) == (measure, subset)]
-        mine = [point for point in mine if measure != "bias_ratio" or point.value > 0]
-        for metric in (BY_SIZE, BY_PAIRS):
-            if line := _line(mine, metric, rng):
-                row = Row(f"{study}.{metric}", None, line[1], PER_TENFOLD, subset=subset, concept=measure, landmark=0.0)
-                lines.append((row._replace(note="models of one series are alike"), line[0]))
+        mine = [p for p in points if (p.measure, p.subset) == (measure, subset) and p.entry.parameters]
+        if measure == "bias_ratio":
+            mine = [p._replace(value=abs(math.log(p.value))) for p in mine if p.value > 0]
+        paired = [p for p in mine if p.entry.training_pairs]
+        for metric, known in zip(AXES, (mine, paired), strict=True):
+            parameters, pairs = (np.log10([getattr(p.entry, name) or 1 for p in known]) for name in SIZES)
+            values, kinds = np.array([p.value for p in known]), np.array([p.entry.family for p in known])
+            sizes, others = (pairs, parameters) if known is paired else (parameters, None)
+            if line := fitted(values, sizes, kinds, rng, others):
+                row = Row(f"{study}.{metric}", None, line[1], "per tenfold", subset=subset, concept=measure)
+                lines.append((row._replace(landmark=0.0, note="models of one series are alike"), line[0]))
     judged = judge([part for _, part in lines])
     return [comparison_at(each, (0, 0)).on(row) for (row, _), each in zip(lines, judged, strict=True)]
-
-
-def _line(points: list[Point], metric: str, rng: np.random.Generator) -> tuple[Part, int] | None:
-    known = [point for point in points if point.entry.parameters]
-    if metric == BY_PAIRS:
-        known = [point for point in known if point.entry.training_pairs]
-    if len(known) < FEWEST_MODELS:
-        return None
-    values = np.array([abs(math.log(p.value)) if p.measure == "bias_ratio" else p.value for p in known])
-    parameters, pairs = (
-        np.log10(np.array([getattr(point.entry, name) or 1 for point in known], dtype=np.float64))
-        for name in ("parameters", "training_pairs")
-    )
-    kinds = np.array([point.entry.family for point in known])
-    if metric == BY_PAIRS:
-        return fitted(values, pairs, kinds, rng, parameters)
-    return fitted(values, parameters, kinds, rng)

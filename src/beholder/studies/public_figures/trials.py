@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 import polars as pl
 
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import correct_for, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.study import public_figure_measures
@@ -19,25 +19,17 @@ from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trials, Wo
 
 BRANCHES = {"a": "house", "b": "senate"}
 OCCUPATIONS = ("politician", "receptionist", "teacher", "scientist", "assistant")
-SPORTS = {"x": "Tennis", "y": "Golf"}
-"""What the source of a picture stands for: the right answer at the specialty level."""
+SPORTS = {"x": "Tennis", "y": "Golf"}  # what the source stands for: the right answer at the specialty level
+RULES: dict[str, dict[str, str | None]] = {
+    "category": {"person": "*", "dog": None},
+    "occupation": {word: "*" if word == "politician" else None for word in OCCUPATIONS},
+    "specialty": {sport: correct_for(sport=sport) for sport in SPORTS.values()},
+}
+ROWS = [(level, word, rule) for level, rules in RULES.items() for word, rule in rules.items()]
 PROMPTS = prompt_set(
-    "trials",
-    [
-        {"text": word, "level": "category", "concept": word, "correct_for": "*" if word == "person" else None}
-        for word in ("person", "dog")
-    ]
-    + [
-        {"text": word, "level": "occupation", "concept": word, "correct_for": "*" if word == "politician" else None}
-        for word in OCCUPATIONS
-    ]
-    + [
-        {"text": sport, "level": "specialty", "concept": sport, "correct_for": correct_for(sport=sport)}
-        for sport in SPORTS.values()
-    ],
+    "trials", [{"text": word, "level": level, "concept": word, "correct_for": rule} for level, word, rule in ROWS]
 ).table
-NAMES = 30
-"""So many people of each branch are asked for by name."""
+NAMES = 30  # so many people of each branch are asked for by name
 
 
 def measured(prefix: str, world: World, options: MeasureOptions) -> Iterator[Row]:
@@ -50,27 +42,18 @@ def measured(prefix: str, world: World, options: MeasureOptions) -> Iterator[Row
         mine = (table["branch"] == branch).to_numpy()
         images, cells, count = table.filter(mine), world.scores[mine], PROMPTS.height
         names = images["name"].unique(maintain_order=True)[:NAMES].to_list()
-        asked = prompt_set("names", [_name(name) for name in names]).table
         known = images["name"].is_in(names).to_numpy()
-        matrices[f"{branch}/{ASSOCIATION}"] = _matrix(ASSOCIATION, branch, images, PROMPTS, cells[:, :count])
+        asked = identity_prompts("names", "{}", names).table
         faces = cells[known, count : count + len(names)]
-        matrices[f"{branch}/{IDENTITY}"] = _matrix(IDENTITY, branch, images.filter(known), asked, faces)
+        for kind, shown, prompts, scores in (
+            (ASSOCIATION, images, PROMPTS, cells[:, :count]),
+            (IDENTITY, images.filter(known), asked, faces),
+        ):
+            name = f"{branch}/{kind}"
+            matrix = ScoreMatrix(name, shown, prompts, ("score",), scores[:, :, None], kind=kind, part=branch)
+            matrices[name] = matrix
     for measure in public_figure_measures(prefix, {"politicians": tuple(BRANCHES.values())}):
         yield from measure(matrices, options)
-
-
-def _name(name: str) -> dict[str, str | None]:
-    return {"text": name, "level": IDENTITY, "concept": name, "correct_for": correct_for(name=name)}
-
-
-def _matrix(
-    kind: str,
-    branch: str,
-    images: pl.DataFrame,
-    prompts: pl.DataFrame,
-    cells: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-) -> ScoreMatrix:
-    return ScoreMatrix(f"{branch}/{kind}", images, prompts, ("score",), cells[:, :, None], kind=kind, part=branch)
 
 
 def trials(prefix: str) -> Trials:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from beholder.core.results import Row, results_table
-from beholder.published.ledger import SCHEMA, counts, ledger, printed_name
+from beholder.report.replication import SCHEMA, counts, ledger, printed_name
 from beholder.studies.apa.printed import PRINTED as APA
 from beholder.studies.gras.printed import result_cells
 from beholder.studies.printed import CANNOT_BE, CELL, DIFFERS, EQUAL, NOT_MEASURED, WITHIN, Printed, Source
@@ -93,7 +93,7 @@ def test_a_model_outside_the_catalogue_is_found_by_its_printed_name(monkeypatch:
     file = tmp_path / "printed.csv"
     file.write_text(f"{','.join(CELL)}\nt,Table 1,my-model,own,own.score,,a,b,,,0.5,0.1,x\n")
     printed = Printed(file, (Source("t", "Paper, Table 1", "one figure"),))
-    monkeypatch.setattr("beholder.published.ledger.printed_studies", lambda: iter([("own", printed)]))
+    monkeypatch.setattr("beholder.report.replication.printed_studies", lambda: iter([("own", printed)]))
     run = run_of(Row("own.score", 0.52, 9, "x", group="a", against="b"), model="my-model", study="own")
     assert ledger(run)["verdict"].to_list() == [EQUAL]
 

@@ -12,7 +12,7 @@ from perception_checks import averages, perception_checks
 from pfi_checks import pfi_checks
 from polars.testing import assert_frame_equal
 
-from beholder.published.ledger import as_records, consistency, ledger_of
+from beholder.report.replication import as_records, consistency, ledger_of
 from beholder.studies import STUDIES
 from beholder.studies.printed import Check, Printed
 
