@@ -222,6 +222,6 @@ def test_both_ways_of_decoding_show_how_far_findings_move(
     assert both.perturbed["value"].equals(fast.results["value"])
     assert not both.perturbed["value"].equals(exact.results["value"])
     assert both.perturbed["change"].unique().to_list() == ["JPEG files decoded on the GPU (--decode gpu)"]
-    assert "decoded on the card" in (tmp_path / "both" / "report.html").read_text()
+    assert "decoded on the GPU" in (tmp_path / "both" / "report.html").read_text()
     with pytest.raises(ModelError, match="--decode gpu is for two-tower models"):
         load_model("null", LoadOptions(decode="both"))

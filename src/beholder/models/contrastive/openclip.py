@@ -111,9 +111,7 @@ class OpenClipContrastive(TorchContrastive):
         settings = {**config, **object_settings(model, tokenizer)}
         spec = ModelSpec(f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings)
         scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
-        with as_model_error(weights.file, LIBRARY):
-            scorer.verify()
-        return scorer
+        return scorer.proved(weights.file, LIBRARY)
 
     @classmethod
     def from_objects(
@@ -134,9 +132,7 @@ class OpenClipContrastive(TorchContrastive):
         settings["image_processor"] = repr(preprocess)
         spec = ModelSpec(called, "openclip", "object", _weights_digest(copied), precision, settings)
         scorer = cls(copied, tokenizer, spec, preprocess, device=device, batch_size=options.batch_size, notes=())
-        with as_model_error(called, LIBRARY):
-            scorer.verify()
-        return scorer
+        return scorer.proved(called, LIBRARY)
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""

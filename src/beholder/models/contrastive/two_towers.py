@@ -140,8 +140,7 @@ class TransformersContrastive(TorchContrastive):
             spec = opened.spec(name, cls.adapter, settings_of(checkpoint._replace(model=cls._towers(checkpoint.model))))
             kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
-            scorer.verify()
-        return scorer
+        return scorer.proved(folder)
 
     @classmethod
     def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:
