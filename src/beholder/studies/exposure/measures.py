@@ -41,8 +41,7 @@ from beholder.studies.study import MeasureOptions, read_metrics
 
 Array = npt.NDArray[np.float64]
 EVERYONE = "all branches"
-SAME = 0.99
-"""Share of the variance of gender that a number explains from which they are the same."""
+SAME = 0.99  # share of the variance of gender that a number explains from which they are the same
 
 
 def parts(people: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str | None]]:
@@ -111,8 +110,7 @@ def as_ratio(row: Row) -> Row:
 
 RATIO, CAPTIONS = "exposure.ratio", "captions"
 MEAN, TYPICAL = "mean", "typical"
-CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}
-"""Concepts of the ratios over all people at once."""
+CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}  # concepts of the ratios over all people at once
 
 
 def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
