@@ -39,7 +39,7 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import executor
 from beholder.scores.executor import usable_cores
 from beholder.scores.fill import FillOptions, fill
-from beholder.scores.reading import Reader, ReadOptions, WorkersOnDemand
+from beholder.scores.reading import Reader, ReadOptions, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store
 
@@ -138,7 +138,7 @@ class Bench:
 
             def read(batches: list[list[str]]) -> float:
                 began = time.perf_counter()
-                for _ in reader.read(batches, lambda uri: "", lambda key: False):
+                for _ in reader.read(batches, lambda uri: "", nothing_stored):
                     pass
                 return time.perf_counter() - began
 

@@ -40,6 +40,7 @@ from beholder.scores import ray_pool, ray_scorer
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import RayOptions, connect, ray_map, ray_options
 from beholder.scores.ray_scorer import RayScorer, on_ray
+from beholder.scores.reading import nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, Scored
 from beholder.scores.store import Store
@@ -379,7 +380,7 @@ def test_a_worker_with_another_model_is_refused_and_other_libraries_are_noted():
     scorer = RayScorer(pool, ray_scorer._Description(spec, ("cosine",), 8, ["a note"], "", False, False), None)
     assert scorer.notes == ["a note", "Ray's machines have different versions of torch: 2.8, 2.9"]
     with pytest.raises(ModelError, match="null on node7 is another model than the one that began"):
-        list(scorer.scored([["a.png"]], Asked(), lambda uri: "", lambda key: False))
+        list(scorer.scored([["a.png"]], Asked(), lambda uri: "", nothing_stored))
 
 
 def test_nobody_at_an_address_is_told_at_once():

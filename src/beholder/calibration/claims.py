@@ -130,7 +130,6 @@ def _name(name: str, subset: str | None) -> str:
 def _intervals(
     study: Study, trials: Trials, cell: Cell, rows: Sequence[Row], truth: TrueValues
 ) -> Iterator[tuple[str, Said]]:
-    """Whether the intervals that decide hold what is true."""
     if cell.world == UNFAIR:
         return
     for row in _deciding(rows):
@@ -222,7 +221,6 @@ def _kept(block: Block) -> list[list[Any]] | None:
 
 
 def _work(block: Block) -> int:
-    """How many worlds were drawn."""
     write_whole(block.path, json.dumps(simulate(block)).encode())
     return block.stop - block.start
 

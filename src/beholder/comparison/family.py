@@ -39,11 +39,7 @@ SURE = 0.025  # each side of the exact bound of a group without spread, before i
 
 
 def verdict_of(p_value: float | None, people: int, arrangements: float = math.inf) -> str:
-    """What a test says; `people` are those of the smallest group.
-
-    >>> verdict_of(0.01, 30), verdict_of(0.2, 30), verdict_of(0.01, 4), verdict_of(None, 30)
-    ('difference found', 'none found', 'too little data', 'too little data')
-    """
+    """What a test says; `people` are those of the smallest group."""
     if people < FEWEST or arrangements < FEWEST_ARRANGEMENTS or p_value is None or math.isnan(p_value):
         return TOO_LITTLE
     return DIFFERENCE if p_value <= ALPHA else NONE_FOUND
@@ -233,11 +229,7 @@ def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False)
 
 
 def skewed(t: Array, skew: Array | float) -> Array:
-    """t of a skewed error, made symmetric (Hall's cubic, which rises everywhere): few large scores move t to one side.
-
-    >>> float(skewed(np.array(2.0), 0.0)), float(unskewed(skewed(np.array(-9.0), 0.6), 0.6).round(9))
-    (2.0, -9.0)
-    """
+    """t of a skewed error, made symmetric (Hall's cubic, which rises everywhere): few large scores move t."""
     near = np.clip(t, -MODERATE, MODERATE)
     part = skew * near / 3
     return np.asarray(near * (1 + part + part * part / 3) + skew / 6 + (t - near))

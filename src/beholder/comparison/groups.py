@@ -65,11 +65,7 @@ class People:
         return People(np.unique(self.codes[keep], return_inverse=True)[1], self.column)
 
     def described(self) -> str:
-        """For the page and the record.
-
-        >>> People(np.array([0, 0, 1])).described()
-        '2 people, 3 pictures; each person counts once'
-        """
+        """For the page and the record."""
         if not self.repeated:
             return f"{self.count:,} people, one picture each"
         return f"{self.count:,} people, {len(self.codes):,} pictures; each person counts once"
@@ -83,11 +79,7 @@ class People:
 
 
 def people_of(table: pl.DataFrame, column: str | None = None) -> People:
-    """Who is shown: by `column`, else by the first of `COLUMNS` that the table has; a blank is someone else.
-
-    >>> people_of(pl.DataFrame({"name": ["Ada", "Ada", None]})).codes.tolist()
-    [0, 0, 1]
-    """
+    """Who is shown: by `column`, else by the first of `COLUMNS` that the table has; a blank is someone else."""
     if column is not None and column not in table.columns:
         raise UnknownName("column for --person", column, table.columns)
     used = column or next((name for name in COLUMNS if name in table.columns), None)
@@ -211,11 +203,7 @@ def group_by(images: pl.DataFrame, attributes: Sequence[str]) -> Groups:
 
 
 def _names(known: list[tuple[str, ...]]) -> list[str]:
-    """The values of each group with a blank between them; in quotes where two groups would read alike.
-
-    >>> _names([("A B", "C"), ("A", "B C")]), _names([("A", "B")])
-    (['"A B" "C"', '"A" "B C"'], ['A B'])
-    """
+    """The values of each group with a blank between them; in quotes where two groups would read alike."""
     plain = [" ".join(each) for each in known]
     if len(set(plain)) == len(plain):
         return plain
@@ -237,11 +225,7 @@ def crossings(groups: Sequence[Groups]) -> Iterator[tuple[Groups, Groups, Groups
 
 
 def natural(name: str) -> list[tuple[float, str]]:
-    """A key that sorts numbers by size, also at the beginning of a bin, and words by alphabet.
-
-    >>> sorted(["10 man", "2 man", "under 2"], key=natural)
-    ['under 2', '2 man', '10 man']
-    """
+    """A key that sorts numbers by size, also at the beginning of a bin, and words by alphabet."""
     words = name.replace("–", " ").removeprefix("under ").split()
     parts = [(float(word) if word.replace(".", "", 1).isdecimal() else float("inf"), word) for word in words]
     if name.startswith("under ") and parts:
@@ -270,11 +254,7 @@ class Strata(NamedTuple):
 
     @property
     def variant(self) -> str | None:
-        """For the results' column `variant`: in what the number differs from the plain one.
-
-        >>> Strata(("branch",), np.zeros(2, int), np.empty((2, 0))).variant
-        'within branch'
-        """
+        """For the results' column `variant`: in what the number differs from the plain one."""
         return f"{WITHIN}{', '.join(self.labels)}" if self.labels else None
 
     @property
@@ -331,7 +311,6 @@ def _taken_off(
 
 
 def _people_in(groups: Groups, cells: Codes, people: People) -> npt.NDArray[np.int_]:
-    """How many people each group has in each cell: `[n_groups, n_cells]`."""
     inside = groups.codes >= 0
     triples = np.unique(np.stack([groups.codes, cells, people.codes])[:, inside], axis=1)
     counts = np.zeros((len(groups.names), int(cells.max(initial=0)) + 1), dtype=int)
@@ -355,7 +334,6 @@ def _coincides(groups: Groups, cells: Codes, people: People) -> bool:
 
 
 def _dummies(filled: pl.DataFrame, labels: Sequence[str]) -> Array:
-    """A column for every value but the first of every label."""
     columns = [group_by(filled, (name,)) for name in labels]
     return np.concatenate(
         [(each.codes[:, None] == np.arange(1, len(each.names))).astype(np.float64) for each in columns], axis=1

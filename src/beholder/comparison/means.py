@@ -293,7 +293,6 @@ def _compared(
     bounds: tuple[float, float] | None,
     columns: npt.NDArray[np.bool_],
 ) -> Part:
-    """The contrasts of some columns, whose scores are all there."""
     values, count = units.values[:, columns], contrasts.shape[1]
     sizes = np.bincount(units.groups, minlength=count)
     shape = (len(contrasts), values.shape[1])
@@ -386,7 +385,6 @@ def _moved(weights: Array, permutations: npt.NDArray[np.intp]) -> Array:
 
 
 def _joined(parts: list[Part], columns: list[npt.NDArray[np.bool_]], rows: int) -> Part:
-    """Columns that lack different people, side by side again."""
     if len(parts) == 1:
         return parts[0]
     width = sum(int(each.sum()) for each in columns)

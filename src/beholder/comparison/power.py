@@ -49,11 +49,7 @@ class Scores(NamedTuple):
         return bounded
 
     def levels(self, size: float) -> tuple[float, float]:
-        """Two means between 0 and 1 that lie so far apart, about the mean as far as the ends allow.
-
-        >>> Scores(0.2, 0.6).levels(0.25), Scores(0.2, 0.5).levels(1.0)
-        ((0.725, 0.475), (1.0, 0.0))
-        """
+        """Two means between 0 and 1 that lie so far apart, about the mean as far as the ends allow."""
         mean = self.mean or 0.0
         above = min(max(mean + size / 2, size), 1.0)
         return above, above - size
@@ -70,19 +66,15 @@ LATENT = np.linspace(-40, 40, 1001)
 
 @lru_cache(maxsize=64)
 def _means(wide: float) -> Array:
-    """The mean score at each place of the logit scale."""
     return np.asarray(expit(LATENT[:, None] + wide * NODES) @ WEIGHTS / WEIGHTS.sum())
 
 
 def _latent_mean(mean: float, wide: float) -> float:
-    """The mean on the logit scale of a score with this mean."""
     return float(np.interp(mean, _means(wide), LATENT))
 
 
 @lru_cache(maxsize=64)
 def _latent_deviation(deviation: float, mean: float) -> float:
-    """The standard deviation on the logit scale of a score with this mean and standard deviation."""
-
     def spread(wide: float) -> float:
         scores = expit(_latent_mean(mean, wide) + wide * NODES)
         return float(np.sqrt((scores - mean) ** 2 @ WEIGHTS / WEIGHTS.sum()))

@@ -80,11 +80,7 @@ class Shuffles:
 
 
 def arrangements(labels: Codes, blocks: Codes) -> float:
-    """In how many ways the labels can stand; infinite where there are more than a float can hold.
-
-    >>> arrangements(np.array([0, 0, 1, 1]), np.zeros(4, int))
-    6.0
-    """
+    """In how many ways the labels can stand; infinite where there are more than a float can hold."""
     logs = 0.0
     for block in np.unique(blocks):
         counts = np.unique(labels[blocks == block], return_counts=True)[1]
@@ -108,7 +104,6 @@ def _arranged(labels: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _match(labels: Codes, wanted: Codes) -> npt.NDArray[np.intp]:
-    """For every place, a place of `labels` that has the wanted label, each used once."""
     match = np.empty(len(labels), dtype=np.intp)
     match[np.argsort(wanted, kind="stable")] = np.argsort(labels, kind="stable")
     return match
@@ -139,10 +134,6 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
 
     `weights` are what units would add to a difference of 1 that is alike for all: each column of them adds up to 1.
     A column with a NaN is not judged.
-
-    >>> part = compare_pairs(np.full((8, 1), 0.125), np.full((8, 1), 0.125), np.random.default_rng(0))
-    >>> part.value, part.arrangements
-    (array([1.]), 256.0)
     """
     units, known = len(shares), ~np.isnan(shares).any(axis=0)
     shares, weights = np.where(known, shares, 0.0), np.where(known, weights, 0.0)
@@ -160,7 +151,6 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
 
 
 def _all_signs(units: int) -> Array:
-    """Every arrangement of signs, all as they are first."""
     return np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1))
 
 
@@ -204,12 +194,7 @@ class Exchanged(NamedTuple):
 def exchanged(
     beliefs: Array, answers: Codes, blocks: Codes, rng: np.random.Generator, shuffles: int = SHUFFLES
 ) -> Exchanged | None:
-    """From `beliefs[n_people, n_answers]`; None where all people of every block have the same answer: no contrast.
-
-    >>> made = exchanged(np.eye(8), np.arange(8), np.zeros(8, int), np.random.default_rng(0))
-    >>> made.value, made.expected
-    (1.0, 0.125)
-    """
+    """From `beliefs[n_people, n_answers]`; None where all people of every block have the same answer: no contrast."""
     right = beliefs[np.arange(len(answers)), answers]
     expected = np.empty(len(answers))
     several = 0
@@ -243,9 +228,6 @@ def compare_ranks(
     """The correlation of one entry per person, as a part of one number; people change places within blocks.
 
     Nothing is judged where either is all alike within every block.
-
-    >>> compare_ranks(np.arange(6.0), -np.arange(6.0), np.zeros(6, int), np.random.default_rng(0), 99).value.round(9)
-    array([-1.])
     """
     one, other = (_centred(rankdata(values), blocks) for values in (first, second))
     length = np.sqrt((one**2).sum() * (other**2).sum())
@@ -264,6 +246,5 @@ def compare_ranks(
 
 
 def _centred(ranks: Array, blocks: Codes) -> Array:
-    """What is left of ranks without their block's mean."""
     codes = np.unique(blocks, return_inverse=True)[1]
     return np.asarray(ranks - (np.bincount(codes, ranks) / np.bincount(codes))[codes])

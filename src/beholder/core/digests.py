@@ -39,11 +39,7 @@ SHARED_ROWS, SHARED_SECONDS = 4096, 10.0
 
 
 def digest(value: Any) -> str:
-    """Twenty hex digits that stand for a JSON value; the order of keys does not matter.
-
-    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    True
-    """
+    """Twenty hex digits that stand for a JSON value; the order of keys does not matter."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
@@ -58,19 +54,12 @@ def file_digest(path: Path) -> str:
 
 
 def content_digest(data: bytes | bytearray | memoryview) -> str:
-    """The digest of a file that has these bytes.
-
-    >>> content_digest(b"") == content_digest(bytearray())
-    True
-    """
+    """The digest of a file that has these bytes."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
 def file_stamp(path: str) -> str | None:
-    """Path, size, time of change and inode: if these are as they were, so are the bytes, as a rule.
-
-    None if there is no file.
-    """
+    """Path, size, time of change and inode: while they stay, so do the bytes, as a rule. None if there is no file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -103,13 +92,10 @@ class FileDigests:
         verify: bool = False,
         shared: SharedDigests | None = None,
     ) -> None:
-        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them.
-
-        What is `shared` is learned from other machines, and told to them.
-        """
+        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them."""
         private_folder(memory.parent)
-        self._shared = shared
         self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
+        self._shared = shared
         self._key = seal_key(memory.parent)
         self._stamps: dict[str, str] = {}
 
@@ -117,8 +103,7 @@ class FileDigests:
         """One digest per path, in order; None for a file that is not there or not readable."""
         stamps, known = self._known(paths)
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
-        files = list(fresh.values())
-        digests = zip(fresh, _by_threads(self._digest_of, files), strict=True)
+        digests = zip(fresh, _by_threads(self._digest_of, list(fresh.values())), strict=True)
         while group := list(islice(digests, PART)):
             computed = {stamp: value for stamp, value in group if value}
             self._remember(computed)
@@ -148,10 +133,10 @@ class FileDigests:
         """What is wrong with the memory: rows with a wrong seal, and files that are not what is remembered of them."""
         if not self._memory.exists():
             return []
-        rows = self._asked(lambda connection: connection.execute("select stamp, digest, seal from files").fetchall())
+        rows = self._asked(lambda memory: memory.execute("select stamp, digest, seal from files").fetchall())
         if rows is None:
             return [f"{self._memory}: cannot be read."]
-        good = {stamp: value for stamp, value, mark in rows if self._sealed(stamp, value, mark)}
+        good = {stamp: value for stamp, value, mark in rows if mark == self._seal(stamp, value)}
         wrong = [f"{self._memory}: {len(rows) - len(good)} rows have a wrong seal."] if len(good) < len(rows) else []
         here = [(path, good[stamp]) for stamp in good if self._stamp(path := stamp.partition("\0")[0]) == stamp]
         with progress("checking remembered files", len(here), 0) as advance:
@@ -182,24 +167,19 @@ class FileDigests:
         return stamps, known
 
     def _recall(self, stamps: Sequence[str]) -> dict[str, str]:
-        def ask(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-            question = "select stamp, digest, seal from files where stamp in ({})"
-            rows: list[tuple[str, str, str]] = []
-            for part in _parts(stamps):
-                rows += connection.execute(question.format(",".join("?" * len(part))), part)
-            return rows
+        def ask(memory: sqlite3.Connection) -> list[tuple[str, str, str]]:
+            sql = "select stamp, digest, seal from files where stamp in ({})"
+            asked = ((sql.format(",".join("?" * len(part))), part) for part in _parts(stamps))
+            return [row for query, part in asked for row in memory.execute(query, part)]
 
         rows = (self._asked(ask) or []) if stamps and self._memory.exists() else []
-        known = {stamp: value for stamp, value, mark in rows if self._sealed(stamp, value, mark)}
+        known = {stamp: value for stamp, value, mark in rows if mark == self._seal(stamp, value)}
         if len(known) < len(rows):
             log.warning(
                 "%s: %d of %d rows were not written there: these files are read again",
                 *(self._memory, len(rows) - len(known), len(rows)),
             )
         return known
-
-    def _sealed(self, stamp: str, value: str, mark: str) -> bool:
-        return bool(mark == self._seal(stamp, value))
 
     def _seal(self, stamp: str, value: str) -> str:
         return seal(self._key, f"{value}\0{stamp}".encode("utf-8", "surrogatepass"))
@@ -218,19 +198,12 @@ class FileDigests:
                 self._insert({**shared.read(name), mark: name})
 
     def _insert(self, digests: Mapping[str, str]) -> None:
-        if digests and self._writable:
+        if digests and os.access(self._memory.parent, os.W_OK):
             rows = [(stamp, value, self._seal(stamp, value)) for stamp, value in digests.items()]
-            self._asked(
-                lambda connection: connection.executemany("insert or replace into files values (?, ?, ?)", rows)
-            )
-
-    @property
-    def _writable(self) -> bool:
-        """Not so on a read-only mount, where the memory is read all the same."""
-        return os.access(self._memory.parent, os.W_OK)
+            self._asked(lambda memory: memory.executemany("insert or replace into files values (?, ?, ?)", rows))
 
     def _connect(self) -> sqlite3.Connection:
-        if not self._writable:
+        if not os.access(self._memory.parent, os.W_OK):  # a read-only mount, where the memory is read all the same
             return sqlite3.connect(f"{self._memory.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         if not self._memory.exists():
             os.close(os.open(self._memory, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -323,27 +296,23 @@ def seal_key(folder: Place) -> bytes:
     with suppress(FileNotFoundError):
         return _read(path)
     key = secrets.token_bytes(32)
+    line = f"{key.hex()} {_check(key)}\n".encode()
     if isinstance(path, RemotePath):
         with suppress(FileExistsError):  # another process was quicker: all must use one key
-            path.write_bytes(_line(key), new=True)
+            path.write_bytes(line, new=True)
         return _read(path)
     assert isinstance(folder, Path)
     if folder.is_dir() and not os.access(folder, os.W_OK):
         return key
     part = folder / f".{KEY_FILE}.{secrets.token_hex(8)}.part"
-    write_whole(part, _line(key), private=True)
+    write_whole(part, line, private=True)
     try:
-        os.link(part, path)  # fails if another process was quicker: all must use one key
-        part.unlink()
-    except FileExistsError:
+        with suppress(FileExistsError):  # as above
+            os.link(part, path)
         part.unlink()
     except OSError:  # a file system without links
         part.replace(path)
     return _read(path)
-
-
-def _line(key: bytes) -> bytes:
-    return f"{key.hex()} {_check(key)}\n".encode()
 
 
 def _read(path: Place) -> bytes:

@@ -117,12 +117,10 @@ class Ranking:
 
 
 def _before(terms: Array) -> Array:
-    """Of every step, the sum over the steps before it."""
     return np.asarray(np.cumsum(terms) - terms)
 
 
 def _after(terms: Array) -> Array:
-    """Of every step, the sum over the steps after it."""
     return np.asarray(np.cumsum(terms[::-1])[::-1] - terms)
 
 
@@ -152,11 +150,7 @@ def average_precision(
     *,
     prevalence: float | None = None,
 ) -> float:
-    """Of one ranking; NaN where no picture with a score shows the concept. Pictures without a score are left out.
-
-    >>> average_precision(np.array([0.9, 0.8, 0.7]), np.array([True, False, True]))
-    0.8333333333333333
-    """
+    """Of one ranking; NaN where no picture with a score shows the concept. Pictures without a score are left out."""
     known = ~np.isnan(scores)
     if not np.asarray(present, dtype=bool)[known].any():
         return float("nan")
@@ -331,7 +325,6 @@ class LabelShuffles:
 
 
 def _members(blocks: Codes) -> list[npt.NDArray[np.intp]]:
-    """The people of every block."""
     order = np.argsort(blocks, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1)
 

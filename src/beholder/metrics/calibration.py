@@ -192,9 +192,6 @@ def miscalibration(
     `people` numbers whom each picture shows: what a person's pictures have in common is no evidence. NaN where fewer
     than two people show the concept, or fewer than two do not, although they have a share; no reach where chance would
     move nothing.
-
-    >>> round(miscalibration(np.full(4, 0.9), np.array([True, True, False, False]), prevalence=0.5).value, 4)
-    0.16
     """
     if not len(confidence):
         return Miscalibration(np.nan, NO_REACH)

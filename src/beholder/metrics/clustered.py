@@ -114,12 +114,7 @@ def indicator(codes: Codes, count: int) -> Any:
 
 
 def polynomial_weights(places: npt.NDArray[Any], degree: int = 2) -> Array:
-    """The matrix that turns values at `places` into those of the least-squares polynomial through them.
-
-    >>> polynomial_weights(np.array([0.0, 1.0]), degree=1).round(6)
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """The matrix that turns values at `places` into those of the least-squares polynomial through them."""
     centred = (places - places.mean()) / (np.ptp(places) or 1.0)
     powers = np.vander(centred, min(degree, len(places) - 1) + 1)
     return np.asarray(powers @ np.linalg.pinv(powers))
@@ -192,7 +187,6 @@ def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
 
 
 def _columns(values: npt.NDArray[Any]) -> Array:
-    """One number a row is one column."""
     values = np.asarray(values, dtype=np.float64)
     return values[:, None] if values.ndim == 1 else values
 
@@ -234,13 +228,11 @@ def variance_shares(values: npt.NDArray[Any], factors: Mapping[str, npt.NDArray[
 
 
 def _levels(labels: npt.NDArray[Any]) -> Array:
-    """A column for every level but the first."""
     _, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes[:, None] == np.arange(1, codes.max(initial=0) + 1), dtype=np.float64)
 
 
 def _residual(values: Array, columns: list[Array]) -> tuple[Array, int]:
-    """Sum of squares that is left, and the rank of the fit."""
     fit = np.concatenate([np.ones((len(values), 1)), *columns], axis=1)
     solution, _, rank, _ = np.linalg.lstsq(fit, values, rcond=None)
     return np.asarray(((values - fit @ solution) ** 2).sum(axis=0)), int(rank)
@@ -259,12 +251,7 @@ class Pooled(NamedTuple):
 
 
 def partial_pooling(means: Array, errors: Array, *, steps: int = 100) -> Pooled:
-    """Pooled means of groups with known standard errors; the spread by Paule and Mandel's equation.
-
-    >>> pooled = partial_pooling(np.array([0.0, 1.0]), np.array([10.0, 10.0]))
-    >>> pooled.spread, pooled.mean.tolist()
-    (0.0, [0.5, 0.5])
-    """
+    """Pooled means of groups with known standard errors; the spread by Paule and Mandel's equation."""
     low, high = 0.0, max(float(np.var(means)) * len(means), 1e-12)
     if _heterogeneity(means, errors, 0.0) <= len(means) - 1:
         variance = 0.0

@@ -101,8 +101,6 @@ class Columns:
 
 
 class _Block:
-    """Some columns, centred, with their squares."""
-
     def __init__(self, values: Array) -> None:
         missing = np.isnan(values)
         self._present = (~missing).astype(np.float64) if missing.any() else None
@@ -112,7 +110,6 @@ class _Block:
         self._squares = self._centred**2
 
     def moments(self, belongs: Array) -> tuple[Array, Array, Array]:
-        """Size, mean and variance of every group."""
         whole = np.repeat(belongs.sum(axis=1)[:, None], self._centred.shape[1], axis=1)
         size = whole if self._present is None else belongs @ self._present
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +208,6 @@ class _Spread(NamedTuple):
 
     @classmethod
     def of(cls, moments: Moments) -> _Spread:
-        """From the groups' moments; NaN in columns without spread."""
         weight = moments.size / moments.size.sum(axis=0)
         off = moments.size * (moments.mean - moments.overall) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -253,7 +249,6 @@ class _Spread(NamedTuple):
 
 
 def _within(moments: Moments) -> Array:
-    """The pooled variance."""
     _, within, _, _, df_within = _sums_of_squares(moments)
     return np.asarray(within / df_within)
 
@@ -363,11 +358,7 @@ def ratio_equivalence(estimate: Estimate, delta: float) -> Equivalence:
 
 
 def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
-    """Which of four things is shown at 5 %; a test that could not be made shows nothing.
-
-    >>> verdict(0.4, 0.01), verdict(0.001, 0.02), verdict(0.4, 0.3)
-    ('equivalent', 'difference below δ', 'undecided')
-    """
+    """Which of four things is shown at 5 %; a test that could not be made shows nothing."""
     differs, same = (p is not None and p <= ALPHA for p in (p_difference, p_equivalence))
     if differs:
         return SMALL if same else DIFFERENCE
@@ -378,29 +369,17 @@ def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
 
 
 def benjamini_hochberg(p_values: npt.NDArray[Any]) -> Array:
-    """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q.
-
-    >>> benjamini_hochberg(np.array([0.01, 0.02, 0.5]))
-    array([0.03, 0.03, 0.5 ])
-    """
+    """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q."""
     return np.apply_along_axis(_step_up, -1, np.asarray(p_values, dtype=np.float64))
 
 
 def holm(p_values: npt.NDArray[Any]) -> Array:
-    """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α.
-
-    >>> holm(np.array([0.01, 0.02, 0.5]))
-    array([0.03, 0.04, 0.5 ])
-    """
+    """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α."""
     return np.apply_along_axis(_step_down, -1, np.asarray(p_values, dtype=np.float64))
 
 
 def simes(p_values: npt.NDArray[Any]) -> Array:
-    """One p-value for "at least one of these holds", valid for positively dependent tests such as wordings.
-
-    >>> float(simes(np.array([0.01, 0.5, 0.9, 0.9, 0.9])))
-    0.05
-    """
+    """One p-value for "at least one of these holds", valid for positively dependent tests such as wordings."""
     ordered = np.sort(np.asarray(p_values, dtype=np.float64), axis=-1)  # NaN sort to the end
     known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)
     ranks = np.arange(1, ordered.shape[-1] + 1)

@@ -279,17 +279,11 @@ class Reach(NamedTuple):
 
 
 def difference_reach(first: Reach, second: Reach) -> Reach:
-    """Of a difference of two numbers that were measured apart, from the reaches of both (Zou and Donner's).
-
-    >>> difference_reach(Reach(3.0, 0.0), Reach(0.0, 4.0))
-    Reach(below=5.0, above=0.0)
-    """
+    """Of a difference of two numbers that were measured apart, from the reaches of both (Zou and Donner's)."""
     return Reach(float(np.hypot(first.below, second.above)), float(np.hypot(first.above, second.below)))
 
 
 class _Studentised(NamedTuple):
-    """The estimate on its scale, its error there, and the draws' t."""
-
     centre: float
     error: float
     t: Array

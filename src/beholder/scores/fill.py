@@ -30,7 +30,7 @@ from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Scorer, cosines
 from beholder.scores.executor import Processes
 from beholder.scores.ray_scorer import RayScorer
-from beholder.scores.reading import ReadOptions, WorkersOnDemand
+from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
@@ -85,7 +85,11 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     finally:
         digests.close()
     for matrix, task in zip(matrices, tasks, strict=True):
-        _declare_complete(store, scorer, task, matrix, filler)
+        keys = images.keys_of(matrix.images["uri"])
+        names = {"dataset": task.dataset.name, "revision": task.dataset.revision, "prompts": task.prompts.name}
+        counts = {"images": matrix.images.height, "contents": len(np.unique(hashed(keys))), "asked": len(task.dataset)}
+        manifest = {"task": task.name, **names, "prompts_digest": task.prompts.digest, **counts}
+        store.complete(scorer.spec, task.sheet_name(keys), manifest)
     return Filled(matrices, filler.bad)
 
 
@@ -105,7 +109,7 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Sc
         cells = np.empty((good.height, len(words), 1), np.float32)
         for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
             cells[part, :, 0] = cosines(stored["vector"], words)
-        matrices.append(_matrix(task, good, scorer, cells))
+        matrices.append(task.matrix(cells, scorer.channels, images=good, settings=scorer.spec.settings))
     return matrices
 
 
@@ -152,7 +156,7 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
         for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
             for k, channel in enumerate(scorer.channels):
                 cells[part, :, k] = stored[channel]
-        matrices.append(_matrix(task, good, scorer, cells))
+        matrices.append(task.matrix(cells, scorer.channels, images=good, settings=scorer.spec.settings))
     return matrices
 
 
@@ -172,7 +176,6 @@ class _Images:
         self._hashes = hashes[self._order].data  # Python's own search is the quickest for one
 
     def row(self, uri: str) -> int:
-        """The row of an address."""
         number = hash(uri)
         place = bisect_left(self._hashes, number)
         while self.uris[row := int(self._order[place])] != uri:  # another of the same hash
@@ -180,13 +183,11 @@ class _Images:
         return row
 
     def rows(self, uris: pl.Series) -> Rows:
-        """The rows of some addresses."""
         if len(uris) == len(self.uris) and uris.equals(self.uris):
             return np.arange(len(uris))
         return np.fromiter(map(self.row, uris), np.int64, len(uris))
 
     def keys_of(self, uris: pl.Series) -> npt.NDArray[np.bytes_]:
-        """The names of their contents."""
         return self.at(self.rows(uris))
 
     def at(self, rows: Rows) -> npt.NDArray[np.bytes_]:
@@ -236,7 +237,6 @@ class _Filler:
         return key.decode()
 
     def readable(self, task: Task) -> pl.DataFrame:
-        """The rows of a task's images that could be read."""
         table = task.dataset.table
         return table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
 
@@ -268,13 +268,13 @@ class _Filler:
         batches = _Batches(self.images, sample, np.ones(len(sample), bool), self.scorer.batch_size)
         named = f"{self.scorer.spec.name}: verifying"
         with self.options.progress(named, len(sample), 0) as advance:
-            for scored in self._scored(batches, asked, lambda key: False) if batches else ():
+            for scored in self._scored(batches, asked, nothing_stored) if batches else ():
                 if scored.uris:
                     _compare(shelf, [self.key(uri) for uri in scored.uris], scored.rows, self.scorer)
                 advance(scored.size)
         return bool(batches)
 
-    def _scored(self, batches: Sequence[list[str]], asked: Asked, stored: Callable[[str], bool]) -> Iterator[Scored]:
+    def _scored(self, batches: Sequence[list[str]], asked: Asked, stored: Stored) -> Iterator[Scored]:
         """By the model at hand, by its copies on several devices, or by Ray."""
         if isinstance(self.scorer, RayScorer):
             yield from self.scorer.scored(batches, asked, self.key, stored)
@@ -285,7 +285,6 @@ class _Filler:
             yield from model.scored(batches, asked, self.key, stored)
 
     def _news(self) -> list[str]:
-        """What is shown beside the bar."""
         return [self.scorer.pool.alive] if isinstance(self.scorer, RayScorer) else []
 
     def _learn(self, scored: Scored) -> None:
@@ -347,7 +346,6 @@ class _Block:
         self._keys, self._rows, self._since = [], [], time.monotonic()
 
     def _wait(self) -> None:
-        """Until the last block is on the disk; its error, if there was one."""
         written, self._written = self._written, None
         if written:
             written.result()
@@ -361,7 +359,6 @@ _device_scorer: BatchScorer | None = None
 def _scored_on_devices(
     replicas: list[Replica], options: ReadOptions, batches: Sequence[list[str]], asked: Asked
 ) -> Iterator[Scored]:
-    """What the model says about every batch, in order."""
     waiting = get_context("spawn").Queue()
     for replica in replicas:
         waiting.put(replica)
@@ -382,29 +379,4 @@ def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
 
 def _score_on_device(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
     assert _device_scorer is not None
-    return list(_device_scorer.scored(batches, asked, lambda uri: uri, lambda key: False))
-
-
-def _matrix(task: Task, images: pl.DataFrame, scorer: Scorer, cells: Floats) -> ScoreMatrix:
-    settings = scorer.spec.settings
-    return ScoreMatrix(
-        task.name, images, task.prompts.table, scorer.channels, cells, settings, task.dataset, task.kind, task.part
-    )
-
-
-def _declare_complete(store: Store, scorer: Scorer, task: Task, matrix: ScoreMatrix, filler: _Filler) -> None:
-    keys = filler.images.keys_of(matrix.images["uri"])
-    store.complete(
-        scorer.spec,
-        task.sheet_name(keys),
-        {
-            "task": task.name,
-            "dataset": task.dataset.name,
-            "revision": task.dataset.revision,
-            "prompts": task.prompts.name,
-            "prompts_digest": task.prompts.digest,
-            "images": matrix.images.height,
-            "contents": len(np.unique(hashed(keys))),
-            "asked": len(task.dataset),
-        },
-    )
+    return list(_device_scorer.scored(batches, asked, lambda uri: uri, nothing_stored))

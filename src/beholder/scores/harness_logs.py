@@ -120,7 +120,6 @@ def _own(path: Path, rows: Sequence[Sample]) -> Scores:
 
 
 def _agreeing(choices: Sequence[str], place: str) -> int:
-    """Which of two answers agrees."""
     words = [choice.strip().casefold() for choice in choices]
     for yes, no in WORDS:
         if sorted(words) == sorted((yes.casefold(), no.casefold())):
@@ -145,7 +144,6 @@ def _inspect(path: Path) -> Scores:
 
 
 def _inspected(path: Path, name: str, sample: Sample) -> tuple[Sample, list[tuple[str, float]], str]:
-    """What a sample is about, its first tokens and its text."""
     place = f"{path}, sample {name}"
     about = _about([sample.get("metadata")], place, "the sample's metadata")
     if "prompt_id" not in about:
@@ -171,13 +169,11 @@ def _cell(path: Path, name: str, tokens: list[tuple[str, float]], answer: str, w
 
 
 def _mass(path: Path, read: Iterable[tuple[str, Sample, list[tuple[str, float]], str]], words: Sequence[str]) -> float:
-    """How much of all answers these two words are."""
     cells = [_cell(path, name, tokens, answer, words) for name, _, tokens, answer in read]
     return sum(cell.yes.low + cell.no.low for cell in cells)
 
 
 def _about(values: Iterable[object], place: str, where: str) -> Sample:
-    """The dictionary that says of which image an answer is."""
     for value in values:
         if isinstance(value, Mapping) and "image_id" in value:
             return value

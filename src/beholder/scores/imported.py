@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -45,8 +44,7 @@ class Sheet:
     cells: Cells
     task: str | None = None  # an array file is about one task; tables are about whichever their ids fit
     notes: tuple[str, ...] = ()  # what a reader of the results should know about the file
-    channel: str = SCORE
-    """What its numbers are: a detector's presence, a segmenter's area, or whatever the study asks for."""
+    channel: str = SCORE  # a detector's presence, a segmenter's area, or whatever the study asks for
 
 
 @dataclass
@@ -87,7 +85,8 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
         )
     ids = [_text(value, path) for value in table.column(names.index(key)).to_pylist()]
     if {"prompt_id", "score"} <= set(names):
-        return _long(path, ids, table, names)
+        prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
+        return _by_cell(path, ids, prompts, _numbers(table.column(names.index("score")), "score", path))
     columns = [i for i, name in enumerate(names) if name != key]
     known = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
     read = [
@@ -97,7 +96,9 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
         for i in columns
     ]
     cells = np.stack(read, axis=1) if columns else np.empty((len(ids), 0))
-    _refuse_repeated(ids, path)
+    repeated = next((name for name, times in Counter(ids).items() if times > 1), None)
+    if repeated is not None:
+        raise BadScores(f"{path}: the image {repeated!r} occurs more than once.")
     return Sheet(str(path), ids, [names[i] for i in columns], cells)
 
 
@@ -118,7 +119,10 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
     as_written = dict.fromkeys((*ID_COLUMNS, "prompt_id"), pa.string())  # 007 is not 7
     try:
         if path.suffix.lower() in {".parquet", ".pq"}:
-            table = _few_enough(pq.ParquetFile(path)).read()
+            file = pq.ParquetFile(path)
+            if file.metadata.num_rows * file.metadata.num_columns > MOST_CELLS:  # a small file may claim any number
+                raise pa.ArrowInvalid(f"it has more than {MOST_CELLS:,} cells; split it into several files")
+            table = file.read()
         else:
             table = pa_csv.read_csv(
                 path,
@@ -131,20 +135,7 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
         raise BadScores(f"{path} cannot be read: {error}") from error
 
 
-def _few_enough(file: pq.ParquetFile) -> pq.ParquetFile:
-    """The file, unless it claims more cells than can be held: a small one may claim any number."""
-    if file.metadata.num_rows * file.metadata.num_columns > MOST_CELLS:
-        raise pa.ArrowInvalid(f"it has more than {MOST_CELLS:,} cells; split it into several files")
-    return file
-
-
-def _long(path: Path, ids: list[str], table: pa.Table, names: list[str]) -> Sheet:
-    prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
-    return _by_cell(path, ids, prompts, _numbers(table.column(names.index("score")), "score", path))
-
-
 def _logged(path: Path) -> Sheet:
-    """A log of lmms-eval or inspect_ai."""
     log = read_harness_log(path)
     images, prompts, scores = zip(*log.cells, strict=True) if log.cells else ((), (), ())
     cells = np.array(scores, dtype=np.float64)
@@ -178,8 +169,11 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
         raise BadScores(f"{path}: the name does not say which scores these are. Expected one of: {expected}.")
     cells = read_array(path, BadScores).astype(np.float64)
     _refuse_infinite(cells, "the array", path)
-    by_image = _prompts_by_image(task) if task.kind == IDENTITY else []
-    for prompts in (task.prompts.table["prompt_id"].to_list(), by_image):
+    layouts = [task.prompts.table["prompt_id"].to_list()]
+    if task.kind == IDENTITY:  # columns may be the prompts of each image's own person, in table order
+        of_name = dict(zip(task.prompts.table["concept"], layouts[0], strict=True))
+        layouts.append([of_name[name] for name in task.dataset.table["name"]])
+    for prompts in layouts:
         if cells.shape == (len(task.dataset), len(prompts)):
             return Sheet(str(path), task.dataset.table["image_id"].to_list(), prompts, cells, task.name)
     raise BadScores(
@@ -188,15 +182,12 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
     )
 
 
-def _prompts_by_image(task: Task) -> list[str]:
-    """The prompt of each image's own person, in table order: the columns of the studies' identity arrays."""
-    of_name = dict(zip(task.prompts.table["concept"], task.prompts.table["prompt_id"], strict=True))
-    return [of_name[name] for name in task.dataset.table["name"]]
-
-
 def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
     """One task's cells, gathered from all files; a prompt gets as many columns as any file gives it."""
-    prompts, wanted = task.prompts.table["prompt_id"].to_list(), _by_text(task)
+    prompts = task.prompts.table["prompt_id"].to_list()
+    times = Counter(map(same_text, prompts))
+    loose = {same_text(prompt): prompt for prompt in prompts if times[same_text(prompt)] == 1}
+    wanted = loose | {prompt: prompt for prompt in prompts}
     images = {image: row for row, image in enumerate(task.dataset.table["image_id"])}
     layers: dict[tuple[str, int], Cells] = {(prompt, 0): np.full(len(images), np.nan) for prompt in prompts}
     for sheet in sheets:
@@ -207,27 +198,17 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
             for column, key in _columns(sheet, wanted):
                 _merge(layers.setdefault(key, np.full(len(images), np.nan)), sheet, column, np.array(rows), key[0])
     order = {prompt: index for index, prompt in enumerate(prompts)}
-    keys = sorted(_distinct(layers), key=lambda key: (order[key[0]], key[1]))
+    kept = [
+        key  # a column that only repeats the values of the first is left out
+        for key, cells in layers.items()
+        if key[1] == 0 or not (np.isnan(cells) | (cells == layers[key[0], 0])).all()
+    ]
+    keys = sorted(kept, key=lambda key: (order[key[0]], key[1]))
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
-    table, channels = task.prompts.table[[order[key[0]] for key in keys]], (_channel(sheets),)
-    return ScoreMatrix(
-        task.name, task.dataset.table, table, channels, values, dataset=task.dataset, kind=task.kind, part=task.part
-    )
-
-
-def _by_text(task: Task) -> dict[str, str]:
-    """Prompts by their exact text, and by `same_text` where that is unique."""
-    prompts = task.prompts.table["prompt_id"].to_list()
-    times = Counter(map(same_text, prompts))
-    loose = {same_text(prompt): prompt for prompt in prompts if times[same_text(prompt)] == 1}
-    return {**loose, **{prompt: prompt for prompt in prompts}}
-
-
-def _channel(sheets: Sequence[Sheet]) -> str:
-    """The channel that all files agree on, else `score`."""
     channels = {sheet.channel for sheet in sheets}
-    return channels.pop() if len(channels) == 1 else SCORE
+    channel = channels.pop() if len(channels) == 1 else SCORE
+    return task.matrix(values, (channel,), prompts=task.prompts.table[[order[key[0]] for key in keys]])
 
 
 def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:
@@ -253,29 +234,12 @@ def _merge(layer: Cells, sheet: Sheet, column: int, rows: npt.NDArray[np.int_], 
     layer[rows[:, 1]] = np.where(np.isnan(values), there, values)
 
 
-def _distinct(layers: dict[tuple[str, int], Cells]) -> list[tuple[str, int]]:
-    """The columns without those that only repeat the values of the first."""
-    return [
-        key
-        for key, cells in layers.items()
-        if key[1] == 0 or not (np.isnan(cells) | (cells == layers[key[0], 0])).all()
-    ]
-
-
 def _refuse_extra_columns(task: Task, keys: list[tuple[str, int]]) -> None:
     """Several columns for one prompt make sense only for a person who has several rows in the source."""
-    repeated = {prompt for prompt, nth in keys if nth}
-    if not repeated:
-        return
     of_prompt = dict(zip(task.prompts.table["prompt_id"], task.prompts.table["concept"], strict=True))
-    rows = (
-        task.dataset.table["name"].value_counts()
-        if "name" in task.dataset.attributes
-        else pl.DataFrame({"name": [], "count": []})
-    )
-    allowed = dict(rows.iter_rows())
+    allowed = Counter(task.dataset.table["name"] if "name" in task.dataset.attributes else ())
     for prompt, nth in keys:
-        if nth and nth >= allowed.get(of_prompt[prompt], 0):
+        if nth and nth >= allowed[of_prompt[prompt]]:
             raise BadScores(
                 f"{task.name}: the prompt {prompt!r} has {nth + 1} different scores for one image. Keep one of them."
             )
@@ -308,12 +272,6 @@ def _text(value: object, path: Path) -> str:
     if value is None:
         raise BadScores(f"{path}: a row has no id.")
     return str(value).strip()
-
-
-def _refuse_repeated(ids: list[str], path: Path) -> None:
-    repeated = pl.Series(ids).filter(pl.Series(ids).is_duplicated()) if ids else pl.Series([])
-    if len(repeated):
-        raise BadScores(f"{path}: the image {repeated[0]!r} occurs more than once.")
 
 
 def _nothing_fits(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> str:

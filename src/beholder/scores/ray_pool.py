@@ -61,11 +61,7 @@ class RayOptions:
 
 
 def ray_options(engine: str, workers: int | None = None, gpus_per_worker: float | None = None) -> RayOptions | None:
-    """What `--engine` and its two options mean; None is the local engine.
-
-    >>> ray_options("ray://head:10001", 8)
-    RayOptions(address='ray://head:10001', workers=8, gpus_per_worker=None)
-    """
+    """What `--engine` and its two options mean; None is the local engine."""
     if engine.startswith("ray://") or engine == "ray":
         return RayOptions(engine if engine != "ray" else None, workers, gpus_per_worker)
     if engine != "local":
@@ -128,7 +124,6 @@ class _Fleet(NamedTuple):
 
 
 def _fleet(options: RayOptions, nodes: Iterable[dict[str, Any]], cpus: int, *, needs_gpu: bool | None) -> _Fleet:
-    """`needs_gpu` None: if there is one."""
     there = [node["Resources"] for node in nodes if node["Alive"]]
     gpus = options.gpus_per_worker
     if gpus is None or needs_gpu is False:
@@ -288,8 +283,6 @@ class RayPool(Generic[Loaded]):
 
 
 class _Attempt(NamedTuple):
-    """A job that a worker has."""
-
     worker: Any
     number: int
     since: float
@@ -349,7 +342,6 @@ class _Round(Generic[Job, Result]):
         return min((each for each in late if each in self._unfinished and times[each] == 1), default=None)
 
     def _wait(self) -> None:
-        """Until something happens, but for a second at most."""
         happened, _ = self._pool.ray.wait([*self._pool.starting, *self._running], timeout=1.0)
         if not happened:
             self._pool.report_if_waiting()

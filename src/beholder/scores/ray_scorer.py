@@ -24,7 +24,7 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.executor import usable_cores
 from beholder.scores.ray_pool import RayOptions, RayPool, connect
-from beholder.scores.reading import ReadOptions, WorkersOnDemand
+from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.scoring import Asked, BatchScorer, Scored
 
 JOBS_PER_WORKER = 8  # so that all workers end at about the same time
@@ -47,7 +47,6 @@ def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[
 
 
 def _load(name: str, options: LoadOptions, plugins: list[str]) -> _Model:
-    """In a worker: load the model there."""
     load_plugins(plugins)
     no_gpu = options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the GPUs from it
     return _Model(load_model(name, replace(options, device="cpu") if no_gpu else options))
@@ -72,7 +71,6 @@ class _Model:
 
 
 def _resources() -> dict[str, float]:
-    """What Ray has given to this worker."""
     given: dict[str, float] = connect().get_runtime_context().get_assigned_resources()
     return given
 
@@ -88,8 +86,6 @@ def _cores() -> int:
 
 
 class _Description(NamedTuple):
-    """What can be said of a model without it."""
-
     spec: ModelSpec
     channels: tuple[str, ...]
     batch_size: int
@@ -123,8 +119,6 @@ def _call(model: _Model, arguments: tuple[object, ...], *, instruction: Instruct
 
 
 class _Answer(NamedTuple):
-    """What a worker makes of a job, and which model it has."""
-
     machine: str
     digest: str
     scored: list[Scored]
@@ -136,7 +130,7 @@ def _score(
     """In a worker: score batches of images; each image comes with whether it was hashed."""
     instructed, hashed = model.instructed(instruction), {uri: known for batch in batches for uri, known in batch}
     uris = [[uri for uri, _ in batch] for batch in batches]
-    scored = instructed.scored(uris, asked, lambda uri: uri if hashed[uri] else "", lambda key: False)
+    scored = instructed.scored(uris, asked, lambda uri: uri if hashed[uri] else "", nothing_stored)
     return _Answer(socket.gethostname(), instructed.scorer.spec.digest, list(scored))
 
 
@@ -165,7 +159,7 @@ class RayScorer:
         return answer
 
     def scored(
-        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Callable[[str], bool]
+        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Stored
     ) -> Iterator[Scored]:
         """What the model says about every batch, in order, as by `BatchScorer`."""
         size = min(BATCHES_AT_ONCE, max(1, len(batches) // (JOBS_PER_WORKER * self.pool.fleet.workers)))
@@ -212,10 +206,12 @@ def _refuse_unshared(scored: Scored, machine: str) -> None:
             )
 
 
-def _without_stored(scored: Scored, stored: Callable[[str], bool]) -> Scored:
+def _without_stored(scored: Scored, stored: Stored) -> Scored:
     """Leave out images that were hashed on the way and whose content is stored already."""
-    fresh = [i for i, uri in enumerate(scored.uris) if not (uri in scored.digests and stored(scored.digests[uri]))]
-    if len(fresh) == len(scored.uris):
+    known = dict(zip(scored.digests, stored(list(scored.digests.values())), strict=True))
+    new = [i for i, uri in enumerate(scored.uris) if not known.get(uri)]
+    if len(new) == len(scored.uris):
         return scored
-    rows = {name: values[fresh] for name, values in scored.rows.items()}
-    return scored._replace(uris=[scored.uris[i] for i in fresh], rows=rows)
+    return scored._replace(
+        uris=[scored.uris[i] for i in new], rows={name: row[new] for name, row in scored.rows.items()}
+    )

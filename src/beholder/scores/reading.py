@@ -33,6 +33,7 @@ from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
 from beholder.scores.executor import Executor, Processes, Threads, in_order, prepare_to_start, usable_cores
 
 Bytes = npt.NDArray[np.uint8]
+Stored = Callable[[Sequence[str]], npt.NDArray[np.bool_]]  # which of these contents are stored already
 Pictures = Any  # a list of prepared pictures, or an array with a row for each
 PER_JOB = 8  # pictures: few enough that all workers are busy, enough that the handing out costs nothing
 PICTURES_AHEAD = 128  # so many pictures are read while a batch is with the model,
@@ -80,6 +81,11 @@ class WorkersOnDemand(ExitStack):
         return self.enter_context(Processes(self._count))
 
 
+def nothing_stored(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """All is to be read."""
+    return np.zeros(len(keys), dtype=bool)
+
+
 class File(NamedTuple):
     """A file as it was read: its digest, what is made of it, or why it cannot be read."""
 
@@ -110,7 +116,7 @@ class _Opening:
     """Whatever the scorer prepares, unless it is `stored`."""
 
     prepare: Callable[[Image], Prepared]
-    stored: Callable[[str], bool]
+    stored: Stored
 
     def size(self, uri: str) -> int:
         return 0
@@ -118,7 +124,9 @@ class _Opening:
     def make(self, uri: str, key: str, room: Bytes) -> File:
         data = None if key else read_content(uri)
         key = content_digest(data) if data is not None else key
-        return File(uri, key, None if data is not None and self.stored(key) else self.prepare(open_image(uri, data)))
+        return File(
+            uri, key, None if data is not None and self.stored([key])[0] else self.prepare(open_image(uri, data))
+        )
 
     def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
         return [file.picture for file in files if file.picture is not None]
@@ -160,8 +168,6 @@ IN_ROOM = _InRoom()
 
 @dataclass(frozen=True)
 class _Encoding:
-    """Whole files for a decoder."""
-
     encoding: Callable[[str, Bytes | None], Any]
 
     def size(self, uri: str) -> int:
@@ -221,7 +227,6 @@ class _Rooms:
             _give_back(memory)
 
     def take(self, size: int) -> tuple[Bytes, Bytes | str]:
-        """So many bytes, and what stands for them in a job."""
         memory = self._memories.popleft()
         if memory is None or memory.size < size:
             _give_back(memory)
@@ -301,10 +306,9 @@ class _Reading:
     rooms: _Rooms
     per_job: int
     key: Callable[[str], str]
-    stored: Callable[[str], bool]
+    stored: Stored
 
     def begin(self, batch: list[str]) -> Begun:
-        """Hand its files out."""
         sizes, keys = list(map(self.making.size, batch)), list(map(self.key, batch))
         memory, given = self.rooms.take(sum(sizes))
         asked = list(zip(batch, keys, accumulate(sizes[:-1], initial=0), sizes, strict=True))
@@ -316,7 +320,8 @@ class _Reading:
         """Wait for its files; those that were hashed only now may be stored under another name."""
         files = [file for future, uris in begun.jobs for file in self.executor.result(future, uris)]
         new = {file.uri: file.key for file, key in zip(files, begun.keys, strict=True) if file.key and not key}
-        files = [f._replace(picture=None) if f.uri in new and self.stored(f.key) else f for f in files]
+        stored = dict(zip(new, self.stored(list(new.values())), strict=True))
+        files = [file._replace(picture=None) if stored.get(file.uri) else file for file in files]
         uris = [file.uri for file in files if file.picture is not None]
         faults = [file.fault for file in files if file.fault]
         return Opened(len(files), uris, self.making.pictures(files, begun.memory), faults, new)
@@ -329,9 +334,7 @@ class Reader:
         self._scorer, self._options, self._workers = scorer, options, workers
         self._decoder, self._preparation = decoder_of(scorer), preparation_of(scorer)
 
-    def read(
-        self, batches: Sequence[list[str]], key: Callable[[str], str], stored: Callable[[str], bool]
-    ) -> Iterator[Opened]:
+    def read(self, batches: Sequence[list[str]], key: Callable[[str], str], stored: Stored) -> Iterator[Opened]:
         """Batch after batch, in order. Files without a key are hashed; those that are `stored` are left out then."""
         largest = max(batches, key=len)
         ahead = max(AHEAD, min(MOST_AHEAD, -(-PICTURES_AHEAD // len(largest))))

@@ -46,17 +46,8 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
     for _, rows in shelf.parts(here):
         found = rows if words is None else {"cosine": cosines(rows["vector"], words)}
         parts.append(np.stack(list(found.values()), axis=2))
-    return ScoreMatrix(
-        task.name,
-        task.dataset.table.filter(there),
-        task.prompts.table,
-        tuple(found),
-        np.concatenate(parts),
-        spec.settings,
-        task.dataset,
-        task.kind,
-        task.part,
-    )
+    images = task.dataset.table.filter(there)
+    return task.matrix(np.concatenate(parts), tuple(found), images=images, settings=spec.settings)
 
 
 # The scores behind a run, found by its record

@@ -16,6 +16,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.models.spec import Settings
 from beholder.prompts.prompt_set import PromptSet
 
+Cells = npt.NDArray[np.floating]
 Array = npt.NDArray[Any]  # float64, or float32 where a probability keeps its precision
 Kind = Literal["probability", "logit", "ranking", "cosine"]
 CHANNELS: dict[Kind, tuple[str, ...]] = {
@@ -85,11 +86,6 @@ def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Map
 def is_detector(channels: Sequence[str]) -> bool:
     """Whether a model with these channels detects or segments, rather than reading texts."""
     return "presence" in channels
-
-
-# ScoreMatrix
-
-Cells = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -192,6 +188,21 @@ class Task:
     """What is asked, where a study asks several things: its measures pick their sheets by this."""
     part: str = ""
     """The part of the data set that the sheet is about, such as a branch."""
+
+    def matrix(
+        self,
+        values: Cells,
+        channels: tuple[str, ...],
+        *,
+        images: pl.DataFrame | None = None,
+        prompts: pl.DataFrame | None = None,
+        settings: Settings | None = None,
+    ) -> ScoreMatrix:
+        """Its scores, of all images and prompts or of some."""
+        images = self.dataset.table if images is None else images
+        prompts = self.prompts.table if prompts is None else prompts
+        about = settings or {}, self.dataset, self.kind, self.part
+        return ScoreMatrix(self.name, images, prompts, channels, values, *about)
 
     def sheet_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
         """Stands for the contents of the images and the texts of the prompts."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from beholder.core.errors import BadImage, ModelError, OutOfMemory, UnusableScore
 from beholder.models.scorer import Embedder, Scorer, begun
-from beholder.scores.reading import Opened, Pictures, Reader, ReadOptions, WorkersOnDemand
+from beholder.scores.reading import Opened, Pictures, Reader, ReadOptions, Stored, WorkersOnDemand
 
 Floats = npt.NDArray[np.float32]
 
@@ -54,7 +54,7 @@ class BatchScorer:
         self._batch_size = scorer.batch_size
 
     def scored(
-        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Callable[[str], bool]
+        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Stored
     ) -> Iterator[Scored]:
         """Batch after batch; images without rows come before the others of their batch."""
         waiting: deque[Callable[[], Scored]] = deque()

@@ -1,8 +1,8 @@
 """A shelf of the store: rows of float32 by key, in blocks that are written once and never changed.
 
-A block is a Parquet file named after its keys and its seal (`core/seal.py`). What the seal covers says whose rows they
-are: the model, the prompts, the channels and their widths, the keys. A block that does not fit its shelf is told, set
-aside and taken as not there: it is scored again.
+A block is a Parquet file named after its keys and its seal (`core/digests.py`). What the seal covers says whose rows
+they are: the model, the prompts, the channels and their widths, the keys. A block that does not fit its shelf is
+reported, set aside and taken as not there: it is scored again.
 
 A block is checked whenever rows are read from it. So that opening a shelf does not read all of it, an index notes the
 keys of blocks that were seen and their size, date and inode (behind a URI: their tag). It is sealed as well; a block
@@ -18,6 +18,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,14 +33,15 @@ from beholder.core.remote import RemotePath, Status
 Floats = npt.NDArray[np.float32]
 Label = Mapping[str, str]
 Ints = npt.NDArray[np.int64]
-Keys = Sequence[str] | npt.NDArray[np.bytes_]
-"""Strings, or an array of them as bytes: a million Python strings take 90 MB."""
+Mask = npt.NDArray[np.bool_]
+Keys = Sequence[str] | npt.NDArray[np.bytes_]  # strings, or an array of bytes: a million Python strings take 90 MB
 log = logging.getLogger(__name__)
 
 ABOUT = b"beholder"  # where a block's own metadata has what it says of itself
 UNREADABLE = (errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP)
 """A block's own trouble; any other error of a disk is the machine's and ends the run."""
 ROW_BITS = 32
+ROW = (1 << ROW_BITS) - 1
 RECENT = 1 << 16
 LONGEST = 40  # bytes of a key; a longer one stands by its digest, which has as many
 FACTOR = 0x9E3779B97F4A7C15  # odd, with its bits well mixed: multiplied by it, keys that differ little differ much
@@ -52,6 +54,12 @@ class BadBlock(Exception):  # noqa: N818
     """A block that cannot be used, with the reason."""
 
 
+class _Block(NamedTuple):
+    path: Place
+    stamp: str  # empty: written here, and not looked at since
+    rows: int
+
+
 class Shelf:
     """Each channel of a row is a list of one fixed length."""
 
@@ -60,9 +68,8 @@ class Shelf:
         self.folder = folder
         self._label = {"store": seal(key, b"store")[:8], **label}
         self._key, self._widths = key, widths
-        self._blocks: list[Place] = []
-        self._stamps: list[str] = []
-        self._small: dict[int, int] = {}  # block → rows
+        self._blocks: list[_Block] = []
+        self._small: list[int] = []
         self._seen: set[str] = set()
         self._places = _Places()
 
@@ -70,14 +77,14 @@ class Shelf:
         """The keys that no block holds yet, in order, each once; looks for blocks of other processes first."""
         return list(dict.fromkeys(keys[i] for i in np.flatnonzero(self.lacks(keys)).tolist()))
 
-    def lacks(self, keys: Keys) -> npt.NDArray[np.bool_]:
+    def lacks(self, keys: Keys) -> Mask:
         """Whether no block holds a key yet; looks for blocks of other processes first."""
         self._look()
-        return self._places.find(keys) < 0
+        return ~self.has(keys)
 
-    def has(self, key: str) -> bool:
-        """Whether a block that was seen holds this key."""
-        return self._places.has(key)
+    def has(self, keys: Keys) -> Mask:
+        """Whether a block that was seen holds each of these keys."""
+        return np.asarray(self._places.find(keys) >= 0)
 
     def put(self, keys: Sequence[str], channels: Mapping[str, Floats]) -> None:
         """Write one block; `channels[name]` has a row per key."""
@@ -97,14 +104,19 @@ class Shelf:
     def read(self, keys: Keys) -> dict[str, Floats]:
         """The rows of these keys, in order, by channel; every key must be there."""
         result: dict[str, Floats] = {}
-        for block, targets, rows in self._by_block(keys):
+        places = self._places.find(keys)
+        assert (places >= 0).all()
+        order = np.argsort(places >> ROW_BITS, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(places[order] >> ROW_BITS)) + 1) if len(keys) else []
+        for targets in parts:
             wanted = _texts(keys[targets] if isinstance(keys, np.ndarray) else [keys[i] for i in targets])
+            path = self._blocks[int(places[targets[0]] >> ROW_BITS)].path
             try:
-                found = self._values(block, rows, wanted)
+                found = self._values(path, places[targets] & ROW, wanted)
             except FileNotFoundError as error:  # another process has merged it, and maybe others, into a larger one
-                self._places.drop({gone for gone, path in enumerate(self._blocks) if not path.exists()})
+                self._places.drop({gone for gone, block in enumerate(self._blocks) if not block.path.exists()})
                 if self.missing(wanted):
-                    raise DataError(f"{self._blocks[block]} is gone. Run the same command again.") from error
+                    raise DataError(f"{path} is gone. Run the same command again.") from error
                 found = self.read(wanted)
             for name, values in found.items():
                 result.setdefault(name, np.empty((len(keys), values.shape[1]), np.float32))[targets] = values
@@ -124,12 +136,13 @@ class Shelf:
         if len(self._small) < FEW or not can_write(self.folder):
             return
         part: list[int] = []
-        for block, rows in [*self._small.items(), (-1, MERGED)]:
-            if sum(self._small[each] for each in part) + rows > MERGED:
+        for block in self._small.copy():
+            if part and sum(self._blocks[each].rows for each in (*part, block)) > MERGED:
                 self._merge(part)
                 part = []
             part.append(block)
-        self._small = {}
+        self._merge(part)
+        self._small = []
 
     def one_of_each_block(self, keys: Keys) -> list[int]:
         """Which of the keys stand, by chance, for the blocks that hold some of them."""
@@ -141,7 +154,7 @@ class Shelf:
         """Set aside the blocks that hold these keys."""
         blocks = {int(place) >> ROW_BITS for place in self._places.find(keys) if place >= 0}
         self._places.drop(blocks)
-        self._set_aside([self._blocks[block] for block in blocks], reason)
+        self._set_aside([self._blocks[block].path for block in blocks], reason)
 
     def check_writable(self, lacking: int, what: str) -> None:
         """Raise before the work if its results could not be kept."""
@@ -152,8 +165,8 @@ class Shelf:
             )
 
     def keys(self, path: Place) -> list[str]:
-        """The keys of a block, if it belongs here and every number in it can be used."""
-        keys: list[str] = self._opened(path, whole=True)["key"].to_pylist()
+        """The keys of a block, if it belongs here."""
+        keys: list[str] = self._opened(path, ["key"])["key"].to_pylist()
         return keys
 
     def blocks(self) -> Iterator[Place]:
@@ -174,7 +187,7 @@ class Shelf:
                 continue
             path = self.folder / entry.name
             try:
-                self._add(path, entry.stamp, self._opened(path)["key"].to_pylist())
+                self._add(path, entry.stamp, self.keys(path))
                 opened += 1
             except FileNotFoundError:  # another process set it aside
                 pass
@@ -199,51 +212,40 @@ class Shelf:
         if noted["label"] != self._label or self._widths not in (None, noted["widths"]):
             return
         self._widths = noted["widths"]
-        rows = np.frombuffer(body, "<i8").reshape(2, -1)
-        self._places = _Places(rows[0], rows[1])
-        for block, (name, stamp, count) in enumerate(noted["blocks"]):
-            self._blocks.append(self.folder / name)
-            self._stamps.append(stamp)
-            if there.get(name) == stamp:
-                self._seen.add(name)
-                if count < SMALL:
-                    self._small[block] = count
-        changed = {block for block, path in enumerate(self._blocks) if path.name not in self._seen}
-        if changed:
-            self._places.drop(changed)
+        self._places = _Places(*np.frombuffer(body, "<i8").reshape(2, -1))
+        changed = set()
+        for number, (name, stamp, rows) in enumerate(noted["blocks"]):
+            self._blocks.append(_Block(self.folder / name, stamp, rows))
+            if there.get(name) != stamp:
+                changed.add(number)
+                continue
+            self._seen.add(name)
+            if rows < SMALL:
+                self._small.append(number)
+        self._places.drop(changed)
 
     def _write_index(self, there: set[str]) -> None:
         """Note what is known now of the blocks that were found in the folder."""
-        noted = [block for block, path in enumerate(self._blocks) if self._stamps[block] and path.name in there]
+        noted = [place for place, block in enumerate(self._blocks) if block.stamp and block.path.name in there]
         rows = self._places.of_blocks(noted)
         sizes = np.bincount(rows[1] >> ROW_BITS, minlength=len(noted)).tolist()
-        blocks = [
-            [self._blocks[block].name, self._stamps[block], size] for block, size in zip(noted, sizes, strict=True)
-        ]
+        own = [self._blocks[place] for place in noted]
+        blocks = [[block.path.name, block.stamp, size] for block, size in zip(own, sizes, strict=True)]
         head = json.dumps({"label": self._label, "widths": self._widths, "blocks": blocks})
         data = head.encode() + b"\n" + rows.astype("<i8").tobytes()
         write_whole(self.folder / INDEX, seal(self._key, data).encode() + b"\n" + data, private=True)
 
-    def _by_block(self, keys: Keys) -> Iterator[tuple[int, Ints, Ints]]:
-        """Every block that holds some of these keys: its number, which of the keys, and their rows in it."""
-        places = self._places.find(keys)
-        assert (places >= 0).all()
-        order = np.argsort(places >> ROW_BITS, kind="stable")
-        for targets in np.split(order, np.flatnonzero(np.diff(places[order] >> ROW_BITS)) + 1) if len(keys) else []:
-            yield int(places[targets[0]] >> ROW_BITS), targets, places[targets] & ((1 << ROW_BITS) - 1)
-
     def _add(self, path: Place, stamp: str, keys: Sequence[str]) -> None:
         self._seen.add(path.name)
-        self._stamps.append(stamp)
         self._places.add(keys, len(self._blocks))
         if len(keys) < SMALL:
-            self._small[len(self._blocks)] = len(keys)
-        self._blocks.append(path)
+            self._small.append(len(self._blocks))
+        self._blocks.append(_Block(path, stamp, len(keys)))
 
     def _merge(self, blocks: Sequence[int]) -> None:
-        paths = [self._blocks[block] for block in blocks]
+        paths = [self._blocks[block].path for block in blocks]
         try:
-            tables = [self._opened(path, whole=True) for path in paths]
+            tables = [self._opened(path) for path in paths]
         except (BadBlock, FileNotFoundError):  # another process merges them too, or the disk fails: they stay
             return
         if len(tables) > 1:
@@ -262,21 +264,19 @@ class Shelf:
             with suppress(OSError, RemoteError):  # another process may have been quicker, or the store is read-only
                 path.rename(path.with_suffix(".damaged"))  # type: ignore[arg-type]  # both here or both behind a URI
 
-    def _values(self, block: int, rows: Ints, keys: Sequence[str]) -> dict[str, Floats]:
+    def _values(self, path: Place, rows: Ints, keys: Sequence[str]) -> dict[str, Floats]:
         """Some rows of a block, which is checked again: it may have changed since it was seen."""
         try:
-            table = self._opened(self._blocks[block], whole=True)
+            table = self._opened(path)
             if table["key"].take(rows).to_pylist() != list(keys):
                 raise BadBlock("it has other rows than it had")
         except BadBlock as error:
-            self._set_aside([self._blocks[block]], str(error))  # or an index that notes it would bring us here again
-            raise DataError(
-                f"{self._blocks[block]} changed during the run ({error}). Run the same command again."
-            ) from error
+            self._set_aside([path], str(error))  # or an index that notes it would bring us here again
+            raise DataError(f"{path} changed during the run ({error}). Run the same command again.") from error
         return {name: _rows(table[name])[rows] for name in table.column_names[1:]}
 
-    def _opened(self, path: Place, *, whole: bool = False) -> pa.Table:
-        """A block's keys (its numbers too if `whole`), if it is one that was put on this shelf."""
+    def _opened(self, path: Place, columns: Sequence[str] | None = None) -> pa.Table:
+        """A block, or some of its columns, if it is one that was put on this shelf."""
         try:
             if not isinstance(path, RemotePath) and not path.is_file():
                 raise FileNotFoundError(path) if not os.path.lexists(path) else BadBlock("it is no file")
@@ -288,46 +288,39 @@ class Shelf:
         if path.stem.partition("-")[2] != seal(self._key, data):
             raise BadBlock(self._why_unsealed(data))
         try:
-            file = pq.ParquetFile(pa.BufferReader(data))
-            self._fit(json.loads(file.schema_arrow.metadata[ABOUT]), file.schema_arrow)
-            table = file.read(None if whole else ["key"])
+            table = pq.ParquetFile(pa.BufferReader(data)).read(columns)
+            self._fit(json.loads(table.schema.metadata[ABOUT]))
         except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
             raise BadBlock(f"it is no block of a store: {first_line(error)}") from error
-        if whole and not all(np.isfinite(_rows(table[name])).all() for name in table.column_names[1:]):
-            raise BadBlock("it holds NaN or infinite numbers")
         return table
 
     def _why_unsealed(self, data: bytes) -> str:
         """The reason for a person; bytes without a seal are searched, not parsed."""
-        if ABOUT not in data and data[:4] == data[-4:] == b"PAR1":
-            return "it was written by an older version, which did not note whose rows they are"
         if ABOUT in data and self._label["store"].encode() not in data:
             return "it was written in another store"
         return "its bytes are not those that were written"
 
-    def _fit(self, about: Mapping[str, Mapping[str, object]], schema: pa.Schema) -> None:
+    def _fit(self, about: Mapping[str, Mapping[str, object]]) -> None:
         """Raise if a block belongs to another shelf."""
-        label, widths = about["label"], about["widths"]
+        label, widths = about["label"], dict(about["widths"])
         other = [name for name in {**label, **self._label} if label.get(name) != self._label.get(name)]
         if other:
             raise BadBlock(f"it belongs to another place of the store (other {', '.join(other)})")
-        columns = {field.name: field.type for field in schema if field.name != "key"}
-        if columns != {name: pa.list_(pa.float32(), width) for name, width in widths.items()}:
-            raise BadBlock("its columns are not those that it names")
         if self._widths is None:
             self._widths = {name: int(str(width)) for name, width in widths.items()}
-        if dict(self._widths) != dict(widths):
-            raise BadBlock(f"it has the channels {dict(widths)}, not {dict(self._widths)}")
+        if dict(self._widths) != widths:
+            raise BadBlock(f"it has the channels {widths}, not {dict(self._widths)}")
 
 
 class _Places:
     """Where the row of each key is: block and row in one number. In arrays, a million rows take 16 MB.
 
-    Keys are told apart by their hash; whoever reads a row compares the key itself.
+    Keys are told apart by their hash; whoever reads a row compares the key itself. One thread may add while others ask.
     """
 
     def __init__(self, hashes: Ints | None = None, found: Ints | None = None) -> None:
-        self._hashes, self._found = (np.empty(0, np.int64) if each is None else each for each in (hashes, found))
+        none = np.empty(0, np.int64)
+        self._sorted = (none if hashes is None else hashes, none if found is None else found)
         self._recent: dict[int, int] = {}
         self._dropped: set[int] = set()
 
@@ -339,57 +332,49 @@ class _Places:
             self._sort_in()
 
     def find(self, keys: Keys) -> Ints:
-        """The place of each key; -1 if there is none."""
-        hashes = hashed(keys)
+        hashes, (known, places), recent = hashed(keys), self._sorted, self._recent
         found = np.full(len(keys), -1, np.int64)
-        if len(self._hashes):
-            near = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-            known = self._hashes[near] == hashes
-            found[known] = self._found[near[known]]
+        if len(known):
+            near = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+            there = known[near] == hashes
+            found[there] = places[near[there]]
             if self._dropped:
                 found[np.isin(found >> ROW_BITS, list(self._dropped))] = -1
-        if self._recent:
+        if recent:
             for i in np.flatnonzero(found < 0).tolist():
-                found[i] = self._recent.get(int(hashes[i]), -1)
+                found[i] = recent.get(int(hashes[i]), -1)
         return found
 
-    def has(self, key: str) -> bool:
-        """Whether one key has a place; several times as quick as asking `find`."""
-        number = _hashed_one(key)
-        near = int(self._hashes.searchsorted(number))
-        known = near < len(self._hashes) and int(self._hashes[near]) == number
-        return number in self._recent or (known and int(self._found[near]) >> ROW_BITS not in self._dropped)
-
     def drop(self, blocks: set[int]) -> None:
-        """Forget the rows of some blocks."""
         self._dropped |= blocks
         self._recent = {key: place for key, place in self._recent.items() if place >> ROW_BITS not in blocks}
 
     def of_blocks(self, blocks: Sequence[int]) -> Ints:
         """Hashes and places of the rows of some blocks, which are numbered anew."""
         self._sort_in()
+        hashes, found = self._sorted
         numbers = np.full(max(blocks, default=-1) + 2, -1, np.int64)
         numbers[list(blocks)] = np.arange(len(blocks))
-        number = numbers[np.minimum(self._found >> ROW_BITS, len(numbers) - 1)]
+        number = numbers[np.minimum(found >> ROW_BITS, len(numbers) - 1)]
         keep = number >= 0
-        places = number[keep] << ROW_BITS | self._found[keep] & ((1 << ROW_BITS) - 1)
-        return np.stack([self._hashes[keep], places])
+        return np.stack([hashes[keep], number[keep] << ROW_BITS | found[keep] & ROW])
 
     def _sort_in(self) -> None:
         """Put the recent ones in their places, without sorting the others again; what was known stays where it was."""
+        known, places = self._sorted
         if self._dropped:
-            keep = ~np.isin(self._found >> ROW_BITS, list(self._dropped))
-            self._hashes, self._found, self._dropped = self._hashes[keep], self._found[keep], set()
+            keep = ~np.isin(places >> ROW_BITS, list(self._dropped))
+            known, places = known[keep], places[keep]
         hashes = np.fromiter(self._recent, np.int64, len(self._recent))
         found = np.fromiter(self._recent.values(), np.int64, len(self._recent))
         order = np.argsort(hashes)
         hashes, found = hashes[order], found[order]
-        at = np.searchsorted(self._hashes, hashes)
-        if len(self._hashes):
-            new = self._hashes[np.minimum(at, len(self._hashes) - 1)] != hashes
+        at = np.searchsorted(known, hashes)
+        if len(known):
+            new = known[np.minimum(at, len(known) - 1)] != hashes
             hashes, found, at = hashes[new], found[new], at[new]
-        self._hashes, self._found = np.insert(self._hashes, at, hashes), np.insert(self._found, at, found)
-        self._recent = {}
+        self._sorted = np.insert(known, at, hashes), np.insert(places, at, found)
+        self._recent, self._dropped = {}, set()
 
 
 def hashed(keys: Keys) -> Ints:
@@ -402,19 +387,6 @@ def hashed(keys: Keys) -> Ints:
         result = (result ^ column) * np.uint64(FACTOR)
         result ^= result >> np.uint64(29)
     return result.view(np.int64)
-
-
-def _hashed_one(key: str) -> int:
-    """The same for one key, without arrays.
-
-    >>> [_hashed_one(key) == int(hashed([key])[0]) for key in ("a" * 40, "é" * 99)]
-    [True, True]
-    """
-    data, result = _short(key).ljust(LONGEST, b"\0"), 0
-    for start in range(0, LONGEST, 8):
-        result = (result ^ int.from_bytes(data[start : start + 8], "little")) * FACTOR & 0xFFFFFFFFFFFFFFFF
-        result ^= result >> 29
-    return result - (result >> 63 << 64)
 
 
 def _short(key: str) -> bytes:

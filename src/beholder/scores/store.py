@@ -1,6 +1,6 @@
 """The store: what was scored once is never scored again.
 
-    STORE/seal.key                                        what seals blocks and digests (`core/seal.py`)
+    STORE/seal.key                                        what seals blocks and digests (`core/digests.py`)
     STORE/digests.sqlite                                  digests of image files (`core/digests.py`)
     STORE/<spec digest>/spec.json
     STORE/<spec digest>/images/<block>.parquet            unit vectors by image content (contrastive models)
@@ -23,7 +23,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,6 +42,10 @@ from beholder.datasets.content import digest_of, stamp
 from beholder.datasets.dataset import ImageDigests
 from beholder.models.spec import ModelSpec
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
+
+LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
+DAY = 86400.0  # seconds: a younger temporary file may still be in use
+MODEL = re.compile(r"[0-9a-f]{20}")
 
 
 class Store:
@@ -104,7 +108,6 @@ class Store:
         return Shelf(self.root / model / name / prompts, label, self.key, widths)
 
     def _describe(self, spec: ModelSpec) -> str:
-        """Leave the spec in its folder; its digest."""
         path = self.root / spec.digest / "spec.json"
         if not path.exists():
             with suppress(OSError, RemoteError):  # a store that cannot be written says so when it must be
@@ -112,9 +115,7 @@ class Store:
         return spec.digest
 
 
-LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
-DAY = 86400.0  # seconds: a younger temporary file may still be in use
-MODEL = re.compile(r"[0-9a-f]{20}")
+# What lies in a store: its models with size and last use, what is wrong with it, and what can go
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,12 @@ class Findings:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What makes no score wrong: files that nobody needs, folders that others can open."""
+
+    def refuse_strange(self, folder: Place, known: set[str], *endings: str) -> None:
+        """Report what does not belong into a folder."""
+        names = [entry.name for entry in listing(folder)]
+        strange = [name for name in names if name not in known and not name.endswith((*endings, *LEFT))]
+        self.problems += [f"{folder / name}: no part of a store." for name in strange]
 
 
 def stored_models(store: Store) -> list[StoredModel]:
@@ -194,10 +201,9 @@ def verify_store(store: Store, progress: Progress = silent) -> Findings:
     except DataError as error:  # the key is damaged
         found.problems.append(str(error))
         return found
-    known = {KEY_FILE, store.digest_memory.name, f"{store.digest_memory.name}-journal"}
-    files = [entry for entry in listing(store.root) if not entry.is_folder]  # studies keep folders of their own there
-    strange = [store.root / file.name for file in files if file.name not in known and not file.name.endswith(LEFT)]
-    found.problems += [f"{path}: no part of a store." for path in strange]
+    folders_there = {entry.name for entry in listing(store.root) if entry.is_folder}  # studies keep some there
+    memory = store.digest_memory.name
+    found.refuse_strange(store.root, {KEY_FILE, memory, f"{memory}-journal", *folders_there})
     found.notes += [
         f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
     ]
@@ -254,23 +260,14 @@ def _verify_model(store: Store, folder: Place, found: Findings, progress: Progre
             found.problems.append(f"{folder / 'spec.json'}: describes another model ({model.name}).")
     except TypeError:
         found.problems.append(f"{folder / 'spec.json'}: is missing or damaged.")
-    contents = {}
-    for shelf in _shelves(store, folder):
-        contents[shelf.folder] = _verify_shelf(shelf, found, progress, str(spec.get("name", folder.name)))
+    shelves = [store.shelf(folder.name, name) for name in ("images", "texts") if (folder / name).is_dir()]
+    shelves += [store.shelf(folder.name, "scores", entry.name) for entry in listing(folder / "scores")]
+    label = str(spec.get("name", folder.name))
+    contents = {shelf.folder: _verify_shelf(shelf, found, progress, label) for shelf in shelves}
     for path in (folder / "complete" / entry.name for entry in listing(folder / "complete")):
-        found.problems += [f"{path}: {reason}" for reason in _wrong_manifest(path, folder, contents)]
-    expected = {"spec.json", "complete", "images", "texts", "scores"}
-    names = [entry.name for entry in listing(folder)]
-    strange = [name for name in names if name not in expected and not name.endswith(LEFT)]
-    found.problems += [f"{folder / name}: no part of a store." for name in strange]
-
-
-def _shelves(store: Store, folder: Place) -> Iterator[Shelf]:
-    for name in ("images", "texts"):
-        if (folder / name).is_dir():
-            yield store.shelf(folder.name, name)
-    if (folder / "scores").is_dir():
-        yield from (store.shelf(folder.name, "scores", entry.name) for entry in listing(folder / "scores"))
+        if path.suffix not in LEFT and (reason := _wrong_manifest(path, folder, contents)):
+            found.problems.append(f"{path}: {reason}")
+    found.refuse_strange(folder, {"spec.json", "complete", "images", "texts", "scores"})
 
 
 def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str) -> int:
@@ -286,22 +283,15 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
             except (BadBlock, OSError, RemoteError) as error:
                 found.problems.append(f"{path}: {error}.")
             advance(1)
-    names = [entry.name for entry in listing(shelf.folder)]
-    strange = [name for name in names if name != INDEX and not name.endswith((".parquet", *LEFT))]
-    found.problems += [f"{shelf.folder / name}: no part of a store." for name in strange]
+    found.refuse_strange(shelf.folder, {INDEX}, ".parquet")
     return len(keys)
 
 
-def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> Iterator[str]:
-    """Why a manifest cannot be believed."""
-    if path.suffix in LEFT:
-        return
+def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> str:
     try:
         manifest = json.loads(path.read_text())
         needed, prompts = int(manifest["contents"]), str(manifest["prompts_digest"])
     except (OSError, ValueError, LookupError, TypeError):
-        yield "is damaged, or was written by an older version."
-        return
+        return "is damaged, or was written by an older version."
     held = contents.get(folder / "images", contents.get(folder / "scores" / prompts, 0))
-    if held < needed:
-        yield f"says that {needed:,} contents were scored; {held:,} are here."
+    return f"says that {needed:,} contents were scored; {held:,} are here." if held < needed else ""
