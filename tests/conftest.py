@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from beholder.core.catalog import loaded_plugins
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
@@ -53,7 +54,7 @@ def catalogs_as_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
         own = {name: thing for name, thing in catalog._things.items() if name not in catalog._added}
         monkeypatch.setattr(catalog, "_things", own)
         monkeypatch.setattr(catalog, "_added", set())
-    monkeypatch.setattr("beholder.core.catalog.loaded_plugins", [])
+    loaded_plugins.clear()
 
 
 @pytest.fixture(autouse=True)
