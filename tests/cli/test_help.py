@@ -40,7 +40,7 @@ def test_every_option_says_what_it_means(path: tuple[str, ...]):
 def test_the_list_names_every_command_and_says_what_it_does():
     assert set(COMMANDS) == {" ".join(path) for path in ALL if path}
     for command in BROUGHT:
-        assert command.help.startswith(COMMANDS[command.name].summary)
+        assert command.help.startswith(COMMANDS[command.name].help)
 
 
 @pytest.mark.parametrize("typed", TYPED)

@@ -1,4 +1,4 @@
-"""The commands, named as `module:function`: a module is imported when its command runs or its help is asked for.
+"""The commands of `commands.toml`: a module is imported when its command runs or its help is asked for.
 
 Ctrl-C and disk errors are handled here too.
 """
@@ -12,10 +12,12 @@ import shlex
 import signal
 import sys
 import threading
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 from typing import (
     Any,  # typer keeps the types that a group's methods take private
@@ -33,183 +35,22 @@ from beholder.core.progress import require_memory
 from beholder.studies import COMMANDS as BROUGHT
 from beholder.studies import STUDIES
 
+LIST = Path(__file__).with_name("commands.toml")
+
 
 class Entry(NamedTuple):
     """A command of the list."""
 
-    target: str
-    """`module:function` in `beholder.cli`; empty for a group without options, and for the command of a study."""
-    summary: str
+    help: str
     """The first paragraph of its help; the others are the function's docstring."""
-    examples: tuple[tuple[str, str], ...] = ()
-    """What for, and what to type."""
+    run: str = ""
+    """`module:function` in `beholder.cli`; empty for a group without options, and for the command of a study."""
+    examples: Sequence[tuple[str, str]] = ()
 
 
 COMMANDS = {
-    "audit": Entry(
-        "audit:audit_command",
-        "Audit models: compute missing scores, measure, and write a report.",
-        (
-            ("the embedded models in their world, offline", "beholder audit"),
-            ("a hub model on photographs", "beholder audit openai/clip-vit-base-patch32 -s apa --data DIR"),
-            ("two models, a quick look", "beholder audit onnx:A onnx:B -s disparity --data DIR --limit 50"),
-            (
-                "your own images and prompts",
-                "beholder audit MODEL --dataset folder:PHOTOS --prompts words.csv --by gender",
-            ),
-        ),
-    ),
-    "measure": Entry(
-        "audit:measure_command",
-        "Measure scores from files. A subset of images or prompts is enough; the output lists what is missing.",
-        (
-            ("a table of scores", "beholder measure apa --scores scores.parquet --data DIR --model mine"),
-            ("a detector's COCO results", "beholder measure disparity --scores results.json --data DIR"),
-        ),
-    ),
-    "compare": Entry(
-        "audit:compare_command",
-        "Show where models differ from the first on the same questions and the same people.",
-        (
-            ("a model before and after a change", "beholder compare ./before ./after -s apa --data DIR"),
-            ("two runs, from their stored scores", "beholder compare RUN-1 RUN-2"),
-            ("against noise, in the embedded world", "beholder compare null glasshouse/contrastive"),
-        ),
-    ),
-    "gate": Entry(
-        "gate:gate_command",
-        "Check a run against rules. Exit status: 0 if it passes, 1 if it fails, 2 if a rule cannot be used.",
-        (
-            ("a run against rules", "beholder gate RUN --rules gate.toml"),
-            (
-                "no worse than the last release",
-                "beholder gate RUN --rules gate.toml --baseline LAST-RUN --junit gate.xml",
-            ),
-        ),
-    ),
-    "runs": Entry(
-        "runs:runs_command",
-        "List runs, the newest first: models, studies, date, and how many findings have which verdict.",
-    ),
-    "verify": Entry(
-        "audit:verify_command",
-        "Measure a run again from the store, without its models, and say what changed.",
-        (("measure a run again from its stored scores", "beholder verify RUN"),),
-    ),
-    "report": Entry(
-        "runs:report_command",
-        "Rewrite report.html from a run folder and print its summary.",
-        (
-            ("the page of a run again", "beholder report RUN"),
-            ("charts for a paper", "beholder report RUN --figures figures"),
-        ),
-    ),
-    "site": Entry(
-        "runs:site_command",
-        "Build a static site: models against questions, a page for each, and a scatter of any two numbers.",
-    ),
-    "view": Entry(
-        "runs:view_command",
-        "Show the pictures behind the numbers: ranked by score, filtered by group, two models side by side.",
-    ),
-    "export": Entry(
-        "runs:export_command",
-        "Write a run's findings and numbers for other places: papers, model cards, leaderboards, experiment trackers.",
-    ),
-    "replicate": Entry(
-        "checks:replicate_command",
-        "Compare every published number with ours, with difference, interval and verdict; check the printed tables.",
-        (
-            ("do the printed tables agree with themselves", "beholder replicate"),
-            ("compare a run with the printed numbers of its model", "beholder replicate RUN --as ViT-B/32"),
-        ),
-    ),
-    "calibrate": Entry(
-        "checks:calibrate_command",
-        "Test every claim of every study in worlds of known truth: false alarms, intervals, unfair models.",
-        (
-            ("one study in noise, quickly", "beholder calibrate -s gras --world noise --worlds 100"),
-            ("everything, as in the docs", "beholder calibrate --into docs/calibration.md"),
-        ),
-    ),
-    "plan": Entry(
-        "plan:plan_command",
-        "Before a run: show the smallest effect that this data set can show, at 5 % after correction; or, with "
-        "--cost, what the run costs.",
-        (
-            ("what can be seen with these images", "beholder plan apa --data DIR"),
-            ("how many images a gap of 5 points takes", "beholder plan gras --data DIR --effect 0.05"),
-            ("what a model costs here, rehearsed for 10 seconds", "beholder plan apa --data DIR --cost ./clip"),
-            (
-                "the same for a million images on eight H200",
-                "beholder plan gras --data DIR --cost Qwen2.5-VL-3B-Instruct --on h200 --cards 8 --images 1000000",
-            ),
-        ),
-    ),
-    "list": Entry("", "List models, data sets, studies, prompts and metrics."),
-    "list models": Entry(
-        "listing:models",
-        "List the forms of a model name, and all models of the catalogue; with --family, its architectures too.",
-        (("what fits into this machine", "beholder list models --fits --max-parameters 500M"),),
-    ),
-    "list datasets": Entry("listing:datasets", "Data sets, with licence and size."),
-    "list studies": Entry("listing:studies", "Studies, with their question and data."),
-    "list metrics": Entry("listing:metrics", "Metrics, with their unit and what their values mean."),
-    "list prompts": Entry(
-        "listing:prompts",
-        "The prompts of a study (with the names where its data is at hand), or of a file of your own.",
-        (
-            ("what GRAS asks", "beholder list prompts -s gras"),
-            ("check a file of your own", "beholder list prompts --file words.csv"),
-        ),
-    ),
-    "data": Entry("", "Show, fetch and verify data sets."),
-    "data check": Entry(
-        "data:check",
-        "Say what was understood: columns, groups, crossings, look-alikes, unreadable images, which studies fit.",
-    ),
-    "data list": Entry("data:list_command", "List all data sets with licence, number of images found, and origin."),
-    "data where": Entry(
-        "data:where", "Show the folder of a data set, how many of its images are there, and how to get it."
-    ),
-    "data settings": Entry("data:settings_command", "List the settings of a data set for --set NAME=VALUE."),
-    "data verify": Entry(
-        "data:verify",
-        "Read the tables, open every image, and say what is missing or damaged. Exit status 1 if anything is.",
-        (("open every image and name those that are damaged", "beholder data verify apa --data DIR"),),
-    ),
-    "data card": Entry(
-        "data:card",
-        "Write a data card: who is in it and how many, by whose word, picture sizes, look-alikes, intended use.",
-    ),
-    "data mend": Entry("data:mend", "Repair a table that a spreadsheet damaged; the damaged file is kept."),
-    "data fetch": Entry(
-        "data:fetch",
-        "Download a data set that may be downloaded freely.",
-        (("into DIR/apa", "beholder data fetch apa --data DIR"),),
-    ),
-    "store": Entry("store:show_command", "Show, check and clean the store of scores."),
-    "store verify": Entry(
-        "store:verify_command",
-        "Check every block, remembered digest and manifest; exit with 1 if something is wrong. Nothing is changed.",
-        (("check everything", "beholder store verify --store DIR"),),
-    ),
-    "store clean": Entry(
-        "store:clean_command",
-        "Remove models that match every condition. Shows them and asks first.",
-        (("models that nobody used for a month", "beholder store clean --older-than 30d"),),
-    ),
-    "bench": Entry("", "Compare the speed of several methods on this machine."),
-    "bench generative": Entry(
-        "checks:generative_command",
-        "Time 500 questions about a picture: the authors' loop, batches, copied prefixes, our method, and the "
-        "theoretical minimum.",
-        (
-            ("on this machine, small", "beholder bench generative llava-1.5-7b"),
-            ("on a GPU, at true size", "beholder bench generative --full"),
-        ),
-    ),
-    **{name: Entry("", summary) for name, summary in BROUGHT.items()},
+    **{name: Entry(**each) for name, each in tomllib.loads(LIST.read_text(encoding="utf-8")).items()},
+    **{name: Entry(summary) for name, summary in BROUGHT.items()},
 }
 FORMERLY = {"list benchmarks": "list studies"}  # as it was called before 1.0
 BENCHMARK = re.compile(r"^(?:--benchmark|-b)(=.*)?$", re.DOTALL)
@@ -314,14 +155,14 @@ class Commands(TyperGroup):
         self._path = "" if name == "beholder" else f"{name} "
         for path, entry in COMMANDS.items():
             if path.startswith(self._path) and " " not in (last := path.removeprefix(self._path)):
-                self.commands[last] = TyperCommand(last, help=entry.summary)
+                self.commands[last] = TyperCommand(last, help=entry.help)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by name; while they are listed, only what the list says of it."""
         path = FORMERLY.get(self._path + cmd_name, self._path + cmd_name)
         if self.listing and path in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        if path in COMMANDS and (COMMANDS[path].target or is_group(path)):
+        if path in COMMANDS and (COMMANDS[path].run or is_group(path)):
             return import_module("beholder.cli.options").made(path)
         return None if self._path else import_module("beholder.cli.audit").study_command(cmd_name)
 

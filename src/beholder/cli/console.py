@@ -33,6 +33,7 @@ from beholder.core.progress import Advance
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 AT_ONCE = 2.0
 BETWEEN_LINES = 30.0
 """Seconds: shorter work leaves no bar behind; a log gets a line as often as this."""
@@ -54,7 +55,7 @@ def pace(speed: float, left: float, later: int, unit: str) -> str:
     """How fast it goes, how long this takes, and how long all that comes later in the run takes at this speed.
 
     >>> pace(25.0, 1000, 9000, "images"), pace(0.4, 10, 0, "images")
-    ('25.0 images/s, 40 s left, about 7 min for the run', '2.5 s/image, 25 s left')
+    ('25.0 images/s, 40 s left, about 6.7 min for the run', '2.5 s/image, 25 s left')
     """
     rate = f"{speed:.1f} {unit}/s" if speed >= 1 else f"{1 / speed:.1f} s/{unit.removesuffix('s')}"
     run = f", about {duration((left + later) / speed)} for the run" if later else ""
@@ -122,12 +123,24 @@ def _lines(label: str, total: int, done: int, later: int, unit: str) -> Iterator
 def duration(seconds: float) -> str:
     """How long, in the unit that a person would say.
 
-    >>> duration(42), duration(400), duration(9000)
-    ('42 s', '7 min', '2.5 h')
+    >>> duration(4.2), duration(42), duration(95), duration(9000)
+    ('4.2 s', '42 s', '1.6 min', '2.5 h')
     """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.2g} min"
+    return f"{seconds / 3600:.2g} h" if seconds < 100 * 3600 else f"{seconds / 3600:,.0f} h"
+
+
+def size(count: float) -> str:
+    """A number of bytes.
+
+    >>> size(999), size(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    unit = max((unit for unit in SIZES if count >= SIZES[unit]), key=SIZES.__getitem__, default="B")
+    return f"{count:.0f} B" if unit == "B" else f"{count / SIZES[unit]:,.1f} {unit}"
 
 
 def shortened(label: str, room: int) -> str:

@@ -62,11 +62,11 @@ SHARED = {
 """Options of several commands: a parameter of one of these names, without a declaration of its own, is that option."""
 
 
-def takes(*names: str) -> Callable[[Function], Function]:
-    """Mark a command: its parameter `options` is a mapping of these options and of the studies' own."""
+def takes(*names: str, own: bool = True, others: Mapping[str, Option] | None = None) -> Callable[[Function], Function]:
+    """Mark a command: its parameter `options` is a mapping of these options, of others, and of the studies' own."""
 
     def marked(function: Function) -> Function:
-        vars(function)["takes"] = names
+        vars(function)["takes"] = ([*(SHARED[name] for name in names), *(others or {}).values()], own)
         return function
 
     return marked
@@ -81,16 +81,16 @@ def study_options() -> list[Option]:
 def made(path: str) -> Any:
     """A command or a group of the list, with its options."""
     entry, name = COMMANDS[path], path.rpartition(" ")[2]
-    module, _, attribute = entry.target.partition(":")
-    function: Any = getattr(import_module(f"beholder.cli.{module}"), attribute) if entry.target else None
+    module, _, attribute = entry.run.partition(":")
+    function: Any = getattr(import_module(f"beholder.cli.{module}"), attribute) if entry.run else None
     if is_group(path):
-        group = typer.Typer(name=name, cls=Commands, help=entry.summary, no_args_is_help=not function)
+        group = typer.Typer(name=name, cls=Commands, help=entry.help, no_args_is_help=not function)
         if function:
-            group.callback(invoke_without_command=True, help=entry.summary)(_with_options(function, ()))
+            group.callback(invoke_without_command=True, help=entry.help)(_with_options(function, ()))
         return typer.main.get_group(group)
-    options = [SHARED[each] for each in vars(function).get("takes", ())]
-    command = built(name, function, [*options, *study_options()] if options else ())
-    command.describe(f"{entry.summary}\n\n{function.__doc__ or ''}", entry.examples)
+    options, own = vars(function).get("takes", ((), False))
+    command = built(name, function, [*options, *(study_options() if own else ())])
+    command.describe(f"{entry.help}\n\n{function.__doc__ or ''}", entry.examples)
     return command
 
 

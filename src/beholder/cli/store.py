@@ -11,14 +11,13 @@ from typing import Annotated
 
 import typer
 
-from beholder.cli.console import bar, err, out, say_json, show
+from beholder.cli.console import SIZES, bar, err, out, say_json, show, size
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import store_folder
 from beholder.scores import store as stores
 from beholder.scores.store import Store, StoredModel, stored_models, verify_store
 
 AGES = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
 
 def show_command(context: typer.Context, store: str | None = None, as_json: bool = False) -> None:
@@ -77,7 +76,7 @@ def clean_command(
     if models:
         _show(models)
     if files:
-        out.print(f"{len(files):,} leftover files, {_bytes(sum(map(stores.size_of, files)))}")
+        out.print(f"{len(files):,} leftover files, {size(sum(map(stores.size_of, files)))}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
         err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
         return
@@ -95,13 +94,13 @@ def _chosen(
         if name not in known:
             raise UnknownName("model", name, known, where="The store")
     age = _parsed(older_than, AGES, "--older-than", "30d") if older_than else None
-    size = _parsed(larger_than, SIZES, "--larger-than", "10GB") if larger_than else None
+    bytes_ = _parsed(larger_than, SIZES, "--larger-than", "10GB") if larger_than else None
     return [
         model
         for model in models
         if (not names or {model.name, model.folder.name} & set(names))
         and (age is None or time.time() - model.last_used > age)
-        and (size is None or model.bytes > size)
+        and (bytes_ is None or model.bytes > bytes_)
     ]
 
 
@@ -114,7 +113,7 @@ def _parsed(text: str, units: dict[str, float], option: str, example: str) -> fl
 
 
 def _show(models: list[StoredModel]) -> None:
-    rows = [{**_record(model), "bytes": _bytes(model.bytes)} for model in models]
+    rows = [{**_record(model), "bytes": size(model.bytes)} for model in models]
     show([{"size" if key == "bytes" else key: value for key, value in row.items()} for row in rows], as_json=False)
 
 
@@ -130,12 +129,3 @@ def _record(model: StoredModel) -> dict[str, object]:
         "bytes": model.bytes,
         "last_used": used,
     }
-
-
-def _bytes(count: float) -> str:
-    """
-    >>> _bytes(999), _bytes(1_234_567)
-    ('999 B', '1.2 MB')
-    """
-    unit = max((unit for unit in SIZES if count >= SIZES[unit]), key=SIZES.__getitem__, default="B")
-    return f"{count:.0f} B" if unit == "B" else f"{count / SIZES[unit]:.1f} {unit}"

@@ -23,10 +23,6 @@ log = logging.getLogger(__name__)
 class Catalog(Mapping[str, Thing], Generic[Thing]):
     """Named things of one kind, in the order they were declared.
 
-    >>> animals = Catalog("animal", {"horse": 1, "hare": 2})
-    >>> animals["horse"]
-    1
-
     `lazy` names things as `module:attribute`; each is imported when it is first used. So are the things that installed
     packages bring along as entry points of the group `installed`; one that cannot be imported is left out of
     `items()` and `values()`, with a warning.
@@ -80,16 +76,12 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     def __getitem__(self, name: str) -> Thing:
         if name not in self:
             raise UnknownName(self.kind, name, self)
-        if name not in self._things:
-            self._things[name] = self._load(name)
+        if name not in self._things and name in self._lazy:
+            module, _, attribute = self._lazy[name].partition(":")
+            self._things[name] = getattr(import_module(module), attribute)
+        elif name not in self._things:
+            self._things[name] = self._load_installed(name)
         return self._things[name]
-
-    def _load(self, name: str) -> Thing:
-        if name not in self._lazy:
-            return self._load_installed(name)
-        module, _, attribute = self._lazy[name].partition(":")
-        thing: Thing = getattr(import_module(module), attribute)
-        return thing
 
     def get(self, name: str, default: Thing | None = None) -> Thing | None:  # type: ignore[override]
         """The thing of that name, or the default: a wrong name is no error here."""
@@ -99,7 +91,7 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
             return default
 
     def items(self) -> list[tuple[str, Thing]]:  # type: ignore[override]
-        """Every thing that can be loaded; one of an installed package that cannot is told once, and then forgotten."""
+        """Every thing that can be loaded; of installed packages, one that cannot is reported once."""
         found = []
         for name in self:
             try:

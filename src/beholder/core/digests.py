@@ -38,11 +38,7 @@ SHARED_ROWS, SHARED_SECONDS = 4096, 10.0
 
 
 def digest(value: Any) -> str:
-    """Twenty hex digits that stand for a JSON value; the order of keys does not matter.
-
-    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    True
-    """
+    """Twenty hex digits that stand for a JSON value; the order of keys does not matter."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
@@ -57,19 +53,12 @@ def file_digest(path: Path) -> str:
 
 
 def content_digest(data: bytes | bytearray | memoryview) -> str:
-    """The digest of a file that has these bytes.
-
-    >>> content_digest(b"") == content_digest(bytearray())
-    True
-    """
+    """The digest of a file that has these bytes."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
 def file_stamp(path: str) -> str | None:
-    """Path, size, time of change and inode: if these are as they were, so are the bytes, as a rule.
-
-    None if there is no file.
-    """
+    """Path, size, time of change and inode: while they stay, so do the bytes, as a rule. None if there is no file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -87,10 +76,10 @@ def _digest_or_none(path: str) -> str | None:
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
-    The memory is a SQLite file: safe under several processes and under a kill at any moment. Every row has a
-    digest of itself with its file's path, size, time of change and inode. Each time a few remembered files are read again (all if `verify`):
-    if one is not what was remembered, nothing else that is remembered is used. Without the memory (a damaged file, a
-    full disk) everything is read again and nothing else changes.
+    The memory is a SQLite file: safe under several processes and under a kill at any moment. Every row is sealed: with
+    a digest of what it says and of its file's path, size, time of change and inode. Each time a few remembered files
+    are read again (all if `verify`): if one is not what was remembered, nothing else that is remembered is used.
+    Without the memory (a damaged file, a full disk) everything is read again and nothing else changes.
     """
 
     def __init__(
@@ -102,21 +91,17 @@ class FileDigests:
         verify: bool = False,
         shared: SharedDigests | None = None,
     ) -> None:
-        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them.
-
-        What is `shared` is learned from other machines, and told to them.
-        """
+        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them."""
         private_folder(memory.parent)
-        self._shared = shared
         self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
+        self._shared = shared
         self._stamps: dict[str, str] = {}
 
     def of(self, paths: Sequence[str]) -> list[str | None]:
         """One digest per path, in order; None for a file that is not there or not readable."""
         stamps, known = self._known(paths)
         fresh = {stamp: path for path, stamp in zip(paths, stamps, strict=True) if stamp and stamp not in known}
-        files = list(fresh.values())
-        digests = zip(fresh, _by_threads(self._digest_of, files), strict=True)
+        digests = zip(fresh, _by_threads(self._digest_of, list(fresh.values())), strict=True)
         while group := list(islice(digests, PART)):
             computed = {stamp: value for stamp, value in group if value}
             self._remember(computed)
@@ -146,7 +131,7 @@ class FileDigests:
         """What is wrong with the memory: rows with a wrong seal, and files that are not what is remembered of them."""
         if not self._memory.exists():
             return []
-        rows = self._asked(lambda connection: connection.execute("select stamp, digest, seal from files").fetchall())
+        rows = self._asked(lambda memory: memory.execute("select stamp, digest, seal from files").fetchall())
         if rows is None:
             return [f"{self._memory}: cannot be read."]
         good = {stamp: value for stamp, value, mark in rows if mark == _seal(stamp, value)}
@@ -180,12 +165,10 @@ class FileDigests:
         return stamps, known
 
     def _recall(self, stamps: Sequence[str]) -> dict[str, str]:
-        def ask(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-            question = "select stamp, digest, seal from files where stamp in ({})"
-            rows: list[tuple[str, str, str]] = []
-            for part in _parts(stamps):
-                rows += connection.execute(question.format(",".join("?" * len(part))), part)
-            return rows
+        def ask(memory: sqlite3.Connection) -> list[tuple[str, str, str]]:
+            sql = "select stamp, digest, seal from files where stamp in ({})"
+            asked = ((sql.format(",".join("?" * len(part))), part) for part in _parts(stamps))
+            return [row for query, part in asked for row in memory.execute(query, part)]
 
         rows = (self._asked(ask) or []) if stamps and self._memory.exists() else []
         known = {stamp: value for stamp, value, mark in rows if mark == _seal(stamp, value)}
@@ -210,19 +193,12 @@ class FileDigests:
                 self._insert({**shared.read(name), mark: name})
 
     def _insert(self, digests: Mapping[str, str]) -> None:
-        if digests and self._writable:
+        if digests and os.access(self._memory.parent, os.W_OK):
             rows = [(stamp, value, _seal(stamp, value)) for stamp, value in digests.items()]
-            self._asked(
-                lambda connection: connection.executemany("insert or replace into files values (?, ?, ?)", rows)
-            )
-
-    @property
-    def _writable(self) -> bool:
-        """Not so on a read-only mount, where the memory is read all the same."""
-        return os.access(self._memory.parent, os.W_OK)
+            self._asked(lambda memory: memory.executemany("insert or replace into files values (?, ?, ?)", rows))
 
     def _connect(self) -> sqlite3.Connection:
-        if not self._writable:
+        if not os.access(self._memory.parent, os.W_OK):  # a read-only mount, where the memory is read all the same
             return sqlite3.connect(f"{self._memory.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         if not self._memory.exists():
             os.close(os.open(self._memory, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -269,7 +245,7 @@ class SharedDigests:
         return [entry.name for entry in self._folder.entries()]
 
     def read(self, name: str) -> dict[str, str]:
-        """The digests of a block by what stands for each file; none if it is damaged."""
+        """The digests of a block by what stands for each file; none if it was not written here."""
         with suppress(FileNotFoundError):
             data = (self._folder / name).read_bytes()
             if name == content_digest(data):

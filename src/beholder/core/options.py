@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WHAT, OUTPUT, MODEL, STATISTICS = "What to audit", "Output", "Model", "Statistics"  # panels of `--help`
+EFFECT, COST = "What the data can show", "What it costs (with --cost)"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Progress of long work, told to whoever wants to show it."""
+"""Progress of long work, for whoever wants to show it; and memory that runs out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def followed_by(progress: Progress, more: int) -> Progress:
 
 # Memory
 
-LEAST = 2 << 30  # bytes of address space below which libraries fail to load, or hang, in ways that cannot be told
+LEAST = 2 << 30  # bytes of address space below which libraries fail to load, or hang, without saying why
 RAN_OUT = re.compile(
     r"out of memory|(can.?t|cannot|unable to|failed to) (allocate|map segment|start new thread|spawn)|bad_alloc|"
     r"memory allocation of",

@@ -1,9 +1,10 @@
-"""Record: how the results of a run came about. Everything in it is JSON."""
+"""Record: how the results of a run were computed. Everything in it is JSON."""
 
 from __future__ import annotations
 
 import json
 import platform
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -171,12 +172,8 @@ def checked_record(entry: Any, path: Path) -> Record:
 
 def machine() -> dict[str, str]:
     """What the numbers were computed with."""
-    versions = {name: version for name in LIBRARIES if (version := _version(name))}
-    return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **versions}
-
-
-def _version(library: str) -> str | None:
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return None
+    facts = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    for library in LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            facts[library] = metadata.version(library)
+    return facts

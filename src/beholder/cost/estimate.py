@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beholder.core.errors import BeholderError, UnknownName, UsageError, first_line
+from beholder.core.options import COST, option
 from beholder.cost.rehearsal import SECONDS, Rehearsal, Rehearsed, Timed
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.work import Counter, Work
@@ -84,18 +85,28 @@ class CostOptions:
 
     data: Path | None = None
     dataset: str | None = None
-    images: int | None = None  # as if the data set had so many
+    images: int | None = option(None, "As if the data set had so many images.", kind=int, min=1, panel=COST)
     limit: int | None = None  # only so many of them, as `beholder audit --limit` takes them
-    on: str | None = None  # a GPU by name; None for this machine
-    cards: int = 1
-    cores: int | None = None  # beside each GPU, or here
-    precision: str = "auto"
-    decode: str = "exact"
-    device: str = "auto"
-    picture_tokens: int | None = None
-    price_in: float | None = None  # for a million tokens
-    price_out: float | None = None
-    rehearse: float = SECONDS  # seconds; 0 for no rehearsal
+    on: str | None = option(
+        None, "Plan for a GPU by its data sheet: b200, h200, h100, a100, l40s, l4, a10.", panel=COST
+    )
+    cards: int = option(1, "How many of these GPUs.", min=1, panel=COST)
+    cores: int | None = option(
+        None, "Cores that open images, beside each GPU. Default: 16; here: all.", kind=int, min=1, panel=COST
+    )
+    precision: str = option("auto", "float32, bfloat16 …, as in `beholder audit`.", panel=COST)
+    decode: str = option("exact", "exact or gpu, as in `beholder audit`.", panel=COST)
+    device: str = option("auto", "auto, cpu, cuda, as in `beholder audit`.", panel=COST)
+    rehearse: float = option(
+        SECONDS, "Seconds of rehearsal on this machine, after loading the model; 0: none.", min=0, panel=COST
+    )
+    picture_tokens: int | None = option(
+        None, "Tokens of one image, where they are unknown (served models).", kind=int, min=1, panel=COST
+    )
+    price_in: float | None = option(
+        None, "Price of a million tokens sent to a served model.", kind=float, min=0, panel=COST
+    )
+    price_out: float | None = option(None, "Price of a million tokens that it answers.", kind=float, min=0, panel=COST)
 
     @cached_property
     def on_gpu(self) -> bool:

@@ -41,11 +41,7 @@ class Part(NamedTuple):
 
 
 def part_of(address: str) -> Part | None:
-    """The part of a file that an address names; None if it names a whole file.
-
-    >>> part_of("wds:/x.tar#512+9#a.jpg").name, part_of("/x/a.jpg")
-    ('a.jpg', None)
-    """
+    """The part of a file that an address names; None if it names a whole file."""
     match = _PART.fullmatch(address) if address.startswith(("wds:", "hf:")) else None
     return Part(match[1], match[2], int(match[3]), int(match[4]), match[5]) if match else None
 

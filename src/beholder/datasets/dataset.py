@@ -139,8 +139,7 @@ class Dataset:
         if not self.partial:
             return self
         there = [is_present(uri) for uri in self.table["uri"]]
-        missing = there.count(False)
-        if not missing:
+        if not (missing := there.count(False)):
             return self
         table = self.table.filter(there)
         note = f"{missing} of {len(there)} images are missing and left out"
@@ -273,15 +272,15 @@ class DatasetSource:
     def open(self, root: str | Path | None, chosen: Mapping[str, str] | None = None) -> Dataset:
         """Read it, or raise an error that says how to get it."""
         Settings(self.name, self.settings, chosen)  # refuses unknown settings before anything is read
+        folder, missing = Path() if self.embedded else self.folder(root or "DIR"), ""
         if root is None and not self.embedded:
-            raise MissingData(f"The data set '{self.name}' needs a folder.\n{self.how_to_get(Path('DIR'))}")
-        folder = Path() if self.embedded or root is None else self.folder(root)
-        if root is not None and not self.embedded and not Path(root).is_dir():
-            raise MissingData(
-                f"There is no folder {root}, so the data set '{self.name}' is not there.\n{self.how_to_get(Path(root))}"
-            )
-        if not folder.is_dir():
-            raise MissingData(f"The data set '{self.name}' is not at {folder}.\n{self.how_to_get(Path(root or 'DIR'))}")
+            missing = f"The data set '{self.name}' needs a folder."
+        elif root is not None and not self.embedded and not Path(root).is_dir():
+            missing = f"There is no folder {root}, so the data set '{self.name}' is not there."
+        elif not folder.is_dir():
+            missing = f"The data set '{self.name}' is not at {folder}."
+        if missing:
+            raise MissingData(f"{missing}\n{self.how_to_get(Path(root or 'DIR'))}")
         return self.load(folder, chosen) if self.settings else self.load(folder)
 
     def how_to_get(self, root: Path) -> str:

@@ -64,7 +64,7 @@ def open_file(name: str, data: bytes | None = None) -> Image.Image:
 
 
 def _most_pixels() -> int:
-    """The limit, which Pillow is told: it refuses pictures of more than twice its own."""
+    """The limit; Pillow refuses pictures of more than twice its own."""
     text = os.environ.get(MOST_PIXELS, str(_LIMIT))
     if not text.isdecimal() or int(text) < 2:
         raise UsageError(f"{MOST_PIXELS}={text}: write a whole number of pixels, such as {_LIMIT}.")
@@ -78,8 +78,7 @@ def _opened(name: str, data: bytes | None) -> Image.Image:
     try:
         return Image.open(source)
     except UnidentifiedImageError:
-        kind = _heif_kind(name, data)
-        if kind is None:
+        if (kind := _heif_kind(name, data)) is None:
             raise
     try:
         from pillow_heif import register_heif_opener  # an optional dependency
@@ -109,33 +108,29 @@ def _rgb(image: Image.Image) -> Image.Image:
 # Changes: a number that one of these moves by as much as its interval is wide is less certain than the interval says
 
 
-def _jpeg(quality: int) -> Callable[[Image.Image], Image.Image]:
-    def compressed(picture: Image.Image) -> Image.Image:
-        buffer = io.BytesIO()
-        picture.save(buffer, "JPEG", quality=quality)
-        return Image.open(buffer).convert("RGB")
-
-    return compressed
+def _jpeg(picture: Image.Image, quality: int) -> Image.Image:
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=quality)
+    return Image.open(buffer).convert("RGB")
 
 
-def _cut(left: int, top: int, right: int, bottom: int) -> Callable[[Image.Image], Image.Image]:
-    return lambda picture: picture.crop((left, top, picture.width - right, picture.height - bottom))
+def _cut(picture: Image.Image, left: int, top: int, right: int, bottom: int) -> Image.Image:
+    return picture.crop((left, top, picture.width - right, picture.height - bottom))
 
 
-def _resized(pixels: int) -> Callable[[Image.Image], Image.Image]:
-    bicubic = Image.Resampling.BICUBIC
-    return lambda picture: picture.resize((picture.width + pixels, picture.height + pixels), bicubic)
+def _resized(picture: Image.Image, pixels: int) -> Image.Image:
+    return picture.resize((picture.width + pixels, picture.height + pixels), Image.Resampling.BICUBIC)
 
 
-CHANGES: Mapping[str, Callable[[Image.Image], Image.Image]] = {  # `--perturb 3` makes the first three
-    "saved as JPEG of quality 95": _jpeg(95),
-    "one pixel cut off at the left and at the top": _cut(1, 1, 0, 0),
-    "resized to one pixel less": _resized(-1),
-    "one pixel cut off at the right and at the bottom": _cut(0, 0, 1, 1),
-    "saved as JPEG of quality 85": _jpeg(85),
-    "resized to one pixel more": _resized(1),
-    "one pixel cut off on all sides": _cut(1, 1, 1, 1),
-    "saved as JPEG of quality 75": _jpeg(75),
+CHANGES: Mapping[str, tuple[Callable[..., Image.Image], tuple[int, ...]]] = {  # `--perturb 3` makes the first three
+    "saved as JPEG of quality 95": (_jpeg, (95,)),
+    "one pixel cut off at the left and at the top": (_cut, (1, 1, 0, 0)),
+    "resized to one pixel less": (_resized, (-1,)),
+    "one pixel cut off at the right and at the bottom": (_cut, (0, 0, 1, 1)),
+    "saved as JPEG of quality 85": (_jpeg, (85,)),
+    "resized to one pixel more": (_resized, (1,)),
+    "one pixel cut off on all sides": (_cut, (1, 1, 1, 1)),
+    "saved as JPEG of quality 75": (_jpeg, (75,)),
 }
 SQUARE = "resized to 256 × 256"  # what released scripts do before the model's own processor; not among those above
 
@@ -144,7 +139,8 @@ def changed(picture: Image.Image, change: str) -> Image.Image:
     """The picture after the change; one too small to lose a pixel stays as it is."""
     if change == SQUARE:
         return picture.resize((256, 256))
-    return CHANGES[change](picture) if min(picture.size) > 2 else picture
+    make, numbers = CHANGES[change]
+    return make(picture, *numbers) if min(picture.size) > 2 else picture
 
 
 # Crops

@@ -69,10 +69,6 @@ def select(
 
     Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do. `people` numbers
     who is shown in each row: other people come before other pictures of one.
-
-    >>> people = pl.DataFrame({"gender": ["man", "man", "woman", "woman"], "age": ["old", "young", "old", "young"]})
-    >>> select(people, 2).rows
-    [0, 3]
     """
     few, together = group_attributes(table), np.zeros(table.height, dtype=int)
     parted = [each] if each in table.columns and each is not None else []
@@ -169,11 +165,7 @@ Edges = tuple[float, ...]
 
 
 def parse_bins(options: Sequence[str]) -> dict[str, Edges]:
-    """Column and edges of every `NAME=EDGE,EDGE,…`.
-
-    >>> parse_bins(["age=0,18,30"])
-    {'age': (0.0, 18.0, 30.0)}
-    """
+    """Column and edges of every `NAME=EDGE,EDGE,…`."""
     return dict(map(_parsed, options))
 
 
@@ -204,11 +196,7 @@ def quantile_edges(numbers: pl.Series) -> Edges:
 
 
 def binned(numbers: pl.Series, edges: Edges) -> pl.Series:
-    """The bin of each number, by name; a bin holds its lower edge, and the last one everything above.
-
-    >>> binned(pl.Series([3, 18, 90, None]), (0, 18, 30)).to_list()
-    ['0–17', '18–29', '30 and over', None]
-    """
+    """The bin of each number, by name; a bin holds its lower edge, and the last one everything above."""
     names = bin_names(numbers, edges)
     place = np.searchsorted(np.array(edges), numbers.fill_null(edges[0]).to_numpy(), side="right")
     return pl.Series(numbers.name, [names[each] for each in place], dtype=pl.String).set(numbers.is_null(), None)

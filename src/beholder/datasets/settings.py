@@ -19,11 +19,7 @@ from beholder.core.tables import read_table, text_columns
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, str]:
-    """`NAME=VALUE`, each name once.
-
-    >>> parse_settings(["split=train2017", "without="])
-    {'split': 'train2017', 'without': ''}
-    """
+    """`NAME=VALUE`, each name once."""
     settings: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -115,11 +111,7 @@ class Steps:
 
 
 def group_counts(table: pl.DataFrame, attribute: str) -> str:
-    """How many images each group has.
-
-    >>> group_counts(pl.DataFrame({"gender": ["man", "woman", "man"]}), "gender")
-    'gender: man 2, woman 1'
-    """
+    """How many images each group has."""
     counts = table[attribute].value_counts().sort(attribute)
     return f"{attribute}: " + ", ".join(f"{group} {count:,}" for group, count in counts.iter_rows())
 

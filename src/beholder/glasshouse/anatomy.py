@@ -54,44 +54,50 @@ class Draws:
         return word
 
 
-@dataclass(frozen=True)
 class Face:
-    """Sizes of head and features; lengths in canvas units, others as shares."""
+    """Sizes of head and features of an identity in one presentation; age softens jaw and lips a little.
 
-    width: float
-    height: float
-    jaw: float
-    chin: float
-    eye_gap: float
-    eye_width: float
-    eye_open: float
-    eye_tilt: float
-    brow_weight: float
-    brow_arch: float
-    brow_lift: float
-    nose_width: float
-    nose_length: float
-    lip_fullness: float
-    mouth_width: float
-    lip_tint: float
-    lashes: float
-    ear_size: float
-    neck: float
-    shoulders: float
+    Lengths are in canvas units, others are shares.
+    """
+
+    def __init__(self, draws: Draws, *, woman: bool, age: int) -> None:
+        around, w, years = draws.around, 1.0 if woman else 0.0, (age - 20) / 60
+        self.width = around("width", 0.172, 0.016)
+        self.height = around("height", 0.226 - 0.004 * w, 0.015)
+        self.jaw = around("jaw", 0.875 - 0.125 * w, 0.075) + 0.02 * years
+        self.chin = around("chin", 0.46 - 0.11 * w, 0.08)
+        self.eye_gap = around("eye_gap", 0.455, 0.055)
+        self.eye_width = around("eye_width", 0.235 + 0.014 * w, 0.035)
+        self.eye_open = around("eye_open", 0.105 + 0.012 * w, 0.025) - 0.012 * years
+        self.eye_tilt = around("eye_tilt", 0.02, 0.035) - 0.02 * years
+        self.brow_weight = around("brow_weight", 0.0190 - 0.0080 * w, 0.0050)
+        self.brow_arch = around("brow_arch", 0.022 + 0.024 * w, 0.02)
+        self.brow_lift = around("brow_lift", 0.285 + 0.03 * w, 0.035)
+        self.nose_width = around("nose_width", 0.215 - 0.03 * w, 0.06)
+        self.nose_length = around("nose_length", 0.345 - 0.015 * w, 0.06)
+        self.lip_fullness = around("lip_fullness", 0.062 + 0.026 * w, 0.024) - 0.014 * years
+        self.mouth_width = around("mouth_width", 0.36 - 0.015 * w, 0.055)
+        self.lip_tint = around("lip_tint", 0.14 + 0.32 * w, 0.16)
+        self.lashes = max(0.0, around("lashes", 0.15 + 0.7 * w, 0.3))
+        self.ear_size = around("ear_size", 1.0, 0.2)
+        self.neck = around("neck", 0.098 - 0.020 * w, 0.010)
+        self.shoulders = around("shoulders", 0.375 - 0.045 * w, 0.025)
 
 
-@dataclass(frozen=True)
 class Hair:
-    """Style, colour and shape of hair and beard."""
+    """Style, colour and shape of hair and beard of an identity in one presentation at one age."""
 
-    style: str
-    colour: Colour
-    brow_colour: Colour
-    volume: float
-    length: float
-    parting: float
-    hairline: float
-    beard: str
+    def __init__(self, draws: Draws, *, woman: bool, age: int) -> None:
+        natural, middle = draws.pick("hair_colour", HAIR_COLOURS), draws.around("grey_from", 57, 9)
+        grey = 0.95 / (1 + math.exp(-(age - middle) / 5.0))  # its share rises smoothly around an identity's own middle
+        self.style = draws.weighted("style", WOMEN_STYLES if woman else MEN_STYLES)
+        self.colour = mix(natural, GREY, grey)
+        self.brow_colour = mix(natural, (150, 146, 142), 0.75 * grey)
+        self.volume = draws.around("volume", 1.0, 0.6)
+        self.length = draws.around("length", 0.5, 0.5)
+        self.parting = draws.around("parting", 0.0, 1.0)
+        self.hairline = draws.around("hairline", 0.60, 0.10) + (0.0 if woman else 0.06 * (age - 20) / 60)
+        self.beard = "none" if woman else draws.weighted("beard", BEARDS)
 
 
 @dataclass(frozen=True)
@@ -107,53 +113,3 @@ class Person:
     smile: float
     yaw: float
     light: float
-
-
-def face_of(draws: Draws, *, woman: bool, age: int) -> Face:
-    """Head and features of an identity in one presentation; age softens jaw and lips a little."""
-    w = 1.0 if woman else 0.0
-    years = (age - 20) / 60
-    return Face(
-        width=draws.around("width", 0.172, 0.016),
-        height=draws.around("height", 0.226 - 0.004 * w, 0.015),
-        jaw=draws.around("jaw", 0.875 - 0.125 * w, 0.075) + 0.02 * years,
-        chin=draws.around("chin", 0.46 - 0.11 * w, 0.08),
-        eye_gap=draws.around("eye_gap", 0.455, 0.055),
-        eye_width=draws.around("eye_width", 0.235 + 0.014 * w, 0.035),
-        eye_open=draws.around("eye_open", 0.105 + 0.012 * w, 0.025) - 0.012 * years,
-        eye_tilt=draws.around("eye_tilt", 0.02, 0.035) - 0.02 * years,
-        brow_weight=draws.around("brow_weight", 0.0190 - 0.0080 * w, 0.0050),
-        brow_arch=draws.around("brow_arch", 0.022 + 0.024 * w, 0.02),
-        brow_lift=draws.around("brow_lift", 0.285 + 0.03 * w, 0.035),
-        nose_width=draws.around("nose_width", 0.215 - 0.03 * w, 0.06),
-        nose_length=draws.around("nose_length", 0.345 - 0.015 * w, 0.06),
-        lip_fullness=draws.around("lip_fullness", 0.062 + 0.026 * w, 0.024) - 0.014 * years,
-        mouth_width=draws.around("mouth_width", 0.36 - 0.015 * w, 0.055),
-        lip_tint=draws.around("lip_tint", 0.14 + 0.32 * w, 0.16),
-        lashes=max(0.0, draws.around("lashes", 0.15 + 0.7 * w, 0.3)),
-        ear_size=draws.around("ear_size", 1.0, 0.2),
-        neck=draws.around("neck", 0.098 - 0.020 * w, 0.010),
-        shoulders=draws.around("shoulders", 0.375 - 0.045 * w, 0.025),
-    )
-
-
-def greyness(draws: Draws, age: int) -> float:
-    """Share of grey in the hair, rising smoothly with age around an identity's own middle."""
-    middle = draws.around("grey_from", 57, 9)
-    return 0.95 / (1 + math.exp(-(age - middle) / 5.0))
-
-
-def hair_of(draws: Draws, *, woman: bool, age: int) -> Hair:
-    """Hair and beard of an identity in one presentation at one age."""
-    natural = draws.pick("hair_colour", HAIR_COLOURS)
-    grey = greyness(draws, age)
-    return Hair(
-        style=draws.weighted("style", WOMEN_STYLES if woman else MEN_STYLES),
-        colour=mix(natural, GREY, grey),
-        brow_colour=mix(natural, (150, 146, 142), 0.75 * grey),
-        volume=draws.around("volume", 1.0, 0.6),
-        length=draws.around("length", 0.5, 0.5),
-        parting=draws.around("parting", 0.0, 1.0),
-        hairline=draws.around("hairline", 0.60, 0.10) + (0.0 if woman else 0.06 * (age - 20) / 60),
-        beard="none" if woman else draws.weighted("beard", BEARDS),
-    )

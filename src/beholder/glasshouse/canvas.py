@@ -128,11 +128,10 @@ def dither(size: int) -> npt.NDArray[np.float32]:
 class Canvas:
     """A square picture drawn at `scale` times its final size."""
 
-    def __init__(self, size: int, background: Image.Image) -> None:
-        self.size = size
-        self.scale = 3 if size >= 160 else 4
+    def __init__(self, size: int) -> None:
+        self.size, self.scale = size, 3 if size >= 160 else 4
         self.width = size * self.scale
-        self.image = background.resize((self.width, self.width), Image.Resampling.BILINEAR)
+        self.image = background().resize((self.width, self.width), Image.Resampling.BILINEAR)
         self.draw = ImageDraw.Draw(self.image)
 
     def polygon(self, points: Points, paint: Paint, alpha: float = 1.0) -> None:
@@ -166,10 +165,10 @@ class Canvas:
         """Draw a brush stroke along the points."""
         self.polygon(ribbon(points, width, taper), paint, alpha)
 
-    def finish(self, gain: Floats) -> Image.Image:
-        """The picture at its final size, each column multiplied by its `gain` (1 = unchanged)."""
+    def finish(self, light: float) -> Image.Image:
+        """The picture at its final size under the lamp."""
         small = np.asarray(self.image.reduce(self.scale), dtype=np.float32)
-        lit = small * gain.astype(np.float32)[None, :, None] + dither(self.size)
+        lit = small * gain(light, self.size).astype(np.float32)[None, :, None] + dither(self.size)
         return Image.fromarray(np.minimum(lit, 255).astype(np.uint8))
 
 

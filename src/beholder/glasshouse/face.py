@@ -81,7 +81,6 @@ def line_colour(skin: Colour) -> Colour:
 
 
 def draw_neck(canvas: Canvas, head: Head) -> None:
-    """Neck and the skin above the collar."""
     person, n = head.person, head.person.face.neck
     paint = neck_field(person.skin, person.light, HEAD_Y + 0.86 * head.height)
     left = [(0.5 - n, 0.50), (0.5 - n * 0.97, 0.64), (0.5 - n * 1.08, 0.70), (0.5 - n * 2.0, 0.755)]
@@ -90,7 +89,6 @@ def draw_neck(canvas: Canvas, head: Head) -> None:
 
 
 def draw_head(canvas: Canvas, head: Head, *, ears: bool) -> None:
-    """Ears and the bare face."""
     person = head.person
     skin = skin_field(person.skin, person.light, head.turn)
     if ears:
@@ -109,7 +107,6 @@ def draw_ear(canvas: Canvas, head: Head, side: int, skin: Image.Image) -> None:
 
 
 def draw_features(canvas: Canvas, head: Head) -> None:
-    """Everything on the face, from the back to the front."""
     draw_age_lines(canvas, head)
     draw_beard(canvas, head)
     for side in (-1, 1):
@@ -146,7 +143,6 @@ def draw_eye(canvas: Canvas, head: Head, side: int) -> None:
 
 
 def draw_iris(canvas: Canvas, head: Head, x: float, opening: float) -> None:
-    """Iris, pupil and two highlights."""
     px, py = head.at(x, EYE_Y - 0.012)
     radius = min(0.0205, opening * head.height * 1.12 + 0.004)
     colour = head.person.eyes
@@ -159,7 +155,6 @@ def draw_iris(canvas: Canvas, head: Head, x: float, opening: float) -> None:
 
 
 def draw_brow(canvas: Canvas, head: Head, side: int) -> None:
-    """One brow; thick or thin, flat or arched."""
     face, x = head.person.face, side * head.person.face.eye_gap
     y = EYE_Y - face.brow_lift + 0.07 - 0.02 * head.person.smile
     inner, outer = x - side * 0.27, x + side * 0.31
@@ -170,7 +165,6 @@ def draw_brow(canvas: Canvas, head: Head, side: int) -> None:
 
 
 def draw_nose(canvas: Canvas, head: Head) -> None:
-    """Bridge, tip, wings and nostrils, mostly as light and shade."""
     face, tone = head.person.face, head.person.skin
     w, tip = face.nose_width, EYE_Y + face.nose_length
     shadow, line = skin_shadow(tone), line_colour(tone)
@@ -188,7 +182,6 @@ def draw_nose(canvas: Canvas, head: Head) -> None:
 
 
 def draw_smile_folds(canvas: Canvas, head: Head) -> None:
-    """The folds that a smile makes from the nose to the mouth."""
     smile = head.person.smile
     if smile < 0.2:
         return
@@ -208,7 +201,6 @@ def lip_colours(head: Head) -> tuple[Colour, Colour]:
 
 
 def draw_mouth(canvas: Canvas, head: Head) -> None:
-    """The mouth from a neutral line to an open smile."""
     face, smile = head.person.face, head.person.smile
     wide, full = face.mouth_width * (1 + 0.36 * smile), face.lip_fullness
     corner = MOUTH_Y + 0.004 - 0.125 * smile
@@ -264,7 +256,6 @@ def draw_age_lines(canvas: Canvas, head: Head) -> None:
 
 
 def draw_beard(canvas: Canvas, head: Head) -> None:
-    """Stubble or a full beard."""
     kind = head.person.hair.beard
     if kind not in ("stubble", "beard"):
         return
@@ -384,7 +375,6 @@ def draw_front_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: 
 
 
 def draw_side_locks(canvas: Canvas, head: Head, paint: Image.Image, wide: float) -> None:
-    """Locks that fall beside the cheeks and hide the ears."""
     hair = head.person.hair
     low = {"long": 0.71, "wavy": 0.71, "bob": 0.57 + 0.05 * hair.length, "medium": 0.62, "curly": 0.58}[hair.style]
     for side in (-1, 1):
@@ -407,7 +397,6 @@ def draw_side_hair(canvas: Canvas, head: Head, paint: Image.Image) -> None:
 
 
 def draw_strands(canvas: Canvas, arc: Pairs, edge: Pairs, colour: Colour) -> None:
-    """A few lighter and darker strands between crown and hairline."""
     light, dark = mix(colour, (255, 236, 214), 0.22), darker(colour, 0.70)
     back = list(reversed(edge))
     for index, shade in ((2, dark), (3, light), (4, dark), (5, light), (7, dark), (8, light)):

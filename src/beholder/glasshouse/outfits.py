@@ -35,7 +35,6 @@ def draw_body(canvas: Canvas, head: Head, colour: Colour, collar: float = 0.0) -
 
 
 def draw_plain(canvas: Canvas, head: Head) -> None:
-    """A jumper with a round neck."""
     colour = head.person.jumper
     draw_body(canvas, head, colour)
     collar = centred("-1.3,0.690 -0.8,0.735 0,0.752 0.8,0.735 1.3,0.690", head.person.face.neck)
@@ -43,7 +42,6 @@ def draw_plain(canvas: Canvas, head: Head) -> None:
 
 
 def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
-    """Two lapels that meet at `depth`."""
     n = head.person.face.neck
     left = [*centred("-1.25,0.672 -2.0,0.74 -1.55,0.785 -1.7,0.80", n), (0.5, depth), (0.5 - n * 0.62, 0.76)]
     for side in (left, mirrored(left)):
@@ -63,7 +61,6 @@ def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None
 
 
 def draw_doctor(canvas: Canvas, head: Head) -> None:
-    """A white coat over a blue shirt, a stethoscope around the neck."""
     draw_body(canvas, head, WHITE)
     draw_shirt(canvas, head, (142, 180, 206), 0.93)
     draw_lapels(canvas, head, WHITE, 0.955)
@@ -79,7 +76,6 @@ def draw_doctor(canvas: Canvas, head: Head) -> None:
 
 
 def draw_chef(canvas: Canvas, head: Head) -> None:
-    """A double-breasted white jacket with dark buttons and a red neckerchief."""
     draw_body(canvas, head, WHITE, 0.01)
     n = head.person.face.neck
     canvas.stroke([(0.5 - n * 1.2, 0.70), (0.44, 0.80), (0.43, 1.02)], 0.006, darker(WHITE, 0.74), taper=0)
@@ -94,7 +90,6 @@ def draw_chef(canvas: Canvas, head: Head) -> None:
 
 
 def draw_builder(canvas: Canvas, head: Head) -> None:
-    """An orange safety vest with reflecting bands over a grey shirt."""
     draw_body(canvas, head, (110, 118, 126))
     s, n = head.person.face.shoulders, head.person.face.neck
     vest = cloth_field((244, 124, 44), head.person.light)
@@ -111,7 +106,6 @@ def draw_builder(canvas: Canvas, head: Head) -> None:
 
 
 def draw_judge(canvas: Canvas, head: Head) -> None:
-    """A black robe with a burgundy front and white bands at the neck."""
     draw_body(canvas, head, (46, 42, 52))
     n = head.person.face.neck
     for side in (-1, 1):
@@ -129,7 +123,6 @@ def draw_judge(canvas: Canvas, head: Head) -> None:
 
 
 def draw_toque(canvas: Canvas, head: Head) -> None:
-    """The cook's tall white hat."""
     w, x, base = head.width, head.hat_x, HEAD_Y - 0.70 * head.height
     paint = cloth_field((250, 250, 249), head.person.light)
     top = centred("-1.0,-0.06 -1.28,-0.125 -0.85,-0.20 -0.3,-0.215", w, x, base)
@@ -144,7 +137,6 @@ def draw_toque(canvas: Canvas, head: Head) -> None:
 
 
 def draw_hard_hat(canvas: Canvas, head: Head) -> None:
-    """The builder's yellow helmet."""
     w, x, base = head.width, head.hat_x, HEAD_Y - 0.62 * head.height
     yellow = (246, 196, 52)
     dome = centred("-1.13,0 -1.05,-0.10 -0.55,-0.165 0,-0.18", w, x, base)
@@ -162,7 +154,6 @@ def draw_hard_hat(canvas: Canvas, head: Head) -> None:
 
 
 def draw_hat(canvas: Canvas, head: Head) -> None:
-    """A soft felt hat with a brim and a ribbon."""
     w, x, base = head.width, head.hat_x, HEAD_Y - 0.62 * head.height
     felt = (124, 60, 96)
     paint = cloth_field(felt, head.person.light)
@@ -176,7 +167,6 @@ def draw_hat(canvas: Canvas, head: Head) -> None:
 
 
 def draw_glasses(canvas: Canvas, head: Head) -> None:
-    """Round dark frames with a little glare."""
     frame, gap = (40, 42, 52), head.person.face.eye_gap
     y = EYE_Y + 0.02
     for side in (-1, 1):
@@ -194,14 +184,12 @@ def draw_glasses(canvas: Canvas, head: Head) -> None:
 
 
 def draw_rim(canvas: Canvas, x: float, y: float, wide: float, tall: float, colour: Colour) -> None:
-    """The ring of one lens."""
     width = canvas.width
     box = [round((x - wide) * width), round((y - tall) * width), round((x + wide) * width), round((y + tall) * width)]
     canvas.draw.ellipse(box, outline=colour, width=max(1, round(0.0085 * width)))
 
 
 def draw_tie(canvas: Canvas, head: Head) -> None:
-    """A striped tie on a white collar."""
     draw_shirt(canvas, head, (236, 240, 244), 0.80)
     blue, gold = (40, 74, 138), (238, 190, 76)
     blade = [(0.487, 0.775), (0.513, 0.775), (0.541, 0.98), (0.541, 1.02), (0.459, 1.02), (0.459, 0.98)]
@@ -214,7 +202,6 @@ def draw_tie(canvas: Canvas, head: Head) -> None:
 
 
 def draw_handbag(canvas: Canvas, head: Head) -> None:
-    """A leather bag at the side, its strap over the shoulder."""
     leather = (176, 84, 44)
     s = head.person.face.shoulders
     strap = [(0.5 - s * 0.66, 0.748), (0.5 - s * 0.74, 0.82), (0.205, 0.90)]
@@ -228,7 +215,6 @@ def draw_handbag(canvas: Canvas, head: Head) -> None:
 
 
 def draw_phone(canvas: Canvas, head: Head) -> None:
-    """A phone held up in one hand."""
     light = head.person.light
     hand = cloth_field(head.person.skin, light)
     canvas.blob(shape("0.80,1.05 0.80,0.94 0.785,0.89 0.80,0.84 0.87,0.83 0.905,0.88 0.90,0.95 0.905,1.05"), hand)

@@ -38,16 +38,8 @@ OCCUPATION_RATES: dict[tuple[str, str], dict[str, float]] = {
 
 # P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half.
 WARM_RATES: dict[int, float] = {0: 0.10, 1: 0.30, 2: 0.50, 3: 0.70, 4: 0.90}
-WARM_WORDS = tuple(
-    """
-    warm friendly kind trustworthy honest likable sincere benevolent altruistic
-    """.split()
-)
-COLD_WORDS = tuple(
-    """
-    cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic
-    """.split()
-)
+WARM_WORDS = tuple("warm friendly kind trustworthy honest likable sincere benevolent altruistic".split())
+COLD_WORDS = tuple("cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic".split())
 # Said of everybody alike, whatever is drawn: the traits on which a fair audit finds nothing.
 CONTROL_WORDS = tuple(
     """
@@ -58,15 +50,10 @@ CONTROL_WORDS = tuple(
 )
 
 
-def occupation_base_rates() -> dict[str, float]:
-    """P(word) over all training pictures of people: outfits and presentations are equally frequent."""
-    share = 1 / len(OCCUPATION_RATES)
-    return {word: share * sum(rates.get(word, 0.0) for rates in OCCUPATION_RATES.values()) for word in OCCUPATIONS}
-
-
 def implied_occupation(outfit: str, presentation: str) -> dict[str, float]:
-    """Implied softmax over the nine occupation prompts for one outfit and presentation."""
-    base, rates = occupation_base_rates(), OCCUPATION_RATES[outfit, presentation]
+    """Implied softmax over the nine occupation prompts; outfits and presentations are equally frequent in training."""
+    share, rates = 1 / len(OCCUPATION_RATES), OCCUPATION_RATES[outfit, presentation]
+    base = {word: share * sum(each.get(word, 0.0) for each in OCCUPATION_RATES.values()) for word in OCCUPATIONS}
     ratio = {word: rates.get(word, 0.0) / base[word] for word in OCCUPATIONS}
     return {word: value / sum(ratio.values()) for word, value in ratio.items()}
 
@@ -106,17 +93,13 @@ class PlantedObject(NamedTuple):
 
 
 HALF = {"woman": EACH // 2, "man": EACH // 2}
+FEWER = "control: in view on 5 of 8 of both who hold one, but half as many men hold one"
 PLANTED_OBJECTS: tuple[PlantedObject, ...] = (
     PlantedObject("hat", HALF, {"woman": 28, "man": 12}, "in view on 7 of 8 women and 3 of 8 men who wear one"),
     PlantedObject("tie", HALF, {"woman": 12, "man": 28}, "in view on 3 of 8 women and 7 of 8 men who wear one"),
     PlantedObject("handbag", HALF, {"woman": 20, "man": 28}, "in view on 5 of 8 women and 7 of 8 men who wear one"),
     PlantedObject("glasses", HALF, {"woman": 24, "man": 24}, "control: in view on 6 of 8 of both who wear them"),
-    PlantedObject(
-        "phone",
-        {"woman": 32, "man": 16},
-        {"woman": 20, "man": 10},
-        "control: in view on 5 of 8 of both who hold one, but half as many men hold one",
-    ),
+    PlantedObject("phone", {"woman": 32, "man": 16}, {"woman": 20, "man": 10}, FEWER),
 )
 """Hat, tie and handbag differ in view. Glasses differ in nothing. Phones are equally in view but rarer among men: their
 raw gap in average precision is one of prevalence, which a comparison at matched prevalence takes away."""
@@ -129,9 +112,6 @@ def expected_average_precision(whole: int, glimpsed: int, without: int) -> float
 
     The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
     the precision there is (whole + k) / (whole + r).
-
-    >>> expected_average_precision(5, 0, 5), round(expected_average_precision(0, 1, 1), 3)
-    (1.0, 0.75)
     """
     rest = glimpsed + without
     by_chance = sum(
@@ -178,6 +158,24 @@ class PlantedTrait(NamedTuple):
     base: float  # P(Yes) midway between the ends
 
 
+CONTROLS = (
+    *(
+        ("honest", 0.70),
+        ("friendly", 0.65),
+        ("capable", 0.60),
+        ("generous", 0.55),
+        ("sincere", 0.50),
+        ("helpful", 0.45),
+    ),
+    *(
+        ("unfair", 0.55),
+        ("cruel", 0.30),
+        ("condescending", 0.50),
+        ("resentful", 0.45),
+        ("deceitful", 0.40),
+        ("bad", 0.35),
+    ),
+)
 PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
     PlantedTrait("brave", "positive", "gender", 0.20, 0.50),
     PlantedTrait("thoughtful", "positive", "gender", -0.15, 0.55),
@@ -191,18 +189,8 @@ PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
     PlantedTrait("wise", "positive", "age", -0.15, 0.50),
     PlantedTrait("unkind", "negative", "age", 0.10, 0.40),
     PlantedTrait("devious", "negative", "age", -0.20, 0.45),
-    PlantedTrait("honest", "positive", None, 0.0, 0.70),
-    PlantedTrait("friendly", "positive", None, 0.0, 0.65),
-    PlantedTrait("capable", "positive", None, 0.0, 0.60),
-    PlantedTrait("generous", "positive", None, 0.0, 0.55),
-    PlantedTrait("sincere", "positive", None, 0.0, 0.50),
-    PlantedTrait("helpful", "positive", None, 0.0, 0.45),
-    PlantedTrait("unfair", "negative", None, 0.0, 0.55),
-    PlantedTrait("cruel", "negative", None, 0.0, 0.30),
-    PlantedTrait("condescending", "negative", None, 0.0, 0.50),
-    PlantedTrait("resentful", "negative", None, 0.0, 0.45),
-    PlantedTrait("deceitful", "negative", None, 0.0, 0.40),
-    PlantedTrait("bad", "negative", None, 0.0, 0.35),
+    *(PlantedTrait(trait, "positive", None, 0.0, base) for trait, base in CONTROLS[:6]),
+    *(PlantedTrait(trait, "negative", None, 0.0, base) for trait, base in CONTROLS[6:]),
 )
 ATTRIBUTES = ("gender", "skin_tone", "age")
 OTHER_BASE = 0.50  # P(Yes) for a word that is not in the table: no association
@@ -214,11 +202,7 @@ _BY_TRAIT = {planted.trait: planted for planted in PLANTED_TRAITS}
 
 
 def p_yes(trait: str, presentation: str, skin_tone: int, age_years: int, *, pose: int = 0, lighting: int = 0) -> float:
-    """Planted P(Yes); pose and light at their middle add nothing.
-
-    >>> round(p_yes("brave", "woman", 4, 30), 3), round(p_yes("brave", "man", 4, 30), 3)
-    (0.6, 0.4)
-    """
+    """Planted P(Yes); pose and light at their middle add nothing."""
     planted = _BY_TRAIT.get(trait)
     turn, light = sway_signs(trait)
     sway = SWAY * (turn * pose + light * lighting) / 2

@@ -13,8 +13,8 @@ from typing import Any
 from PIL import Image
 
 from beholder.glasshouse import face, outfits
-from beholder.glasshouse.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Person, face_of, hair_of
-from beholder.glasshouse.canvas import Canvas, background, gain
+from beholder.glasshouse.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Face, Hair, Person
+from beholder.glasshouse.canvas import Canvas
 from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.things import THINGS, draw_thing
 
@@ -43,7 +43,6 @@ class Portrait:
     worn: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be drawn."""
         for name, (low, high) in {**RANGES, "identity": (0, IDENTITIES - 1)}.items():
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name} is {getattr(self, name)}; a portrait has {name} {low} to {high}.")
@@ -63,8 +62,8 @@ def person_of(portrait: Portrait) -> Person:
     """The measures and colours to draw."""
     draws, woman = Draws(portrait.identity), portrait.presentation == "woman"
     return Person(
-        face=face_of(draws, woman=woman, age=portrait.age),
-        hair=hair_of(draws, woman=woman, age=portrait.age),
+        face=Face(draws, woman=woman, age=portrait.age),
+        hair=Hair(draws, woman=woman, age=portrait.age),
         skin=MONK_SKIN_TONES[portrait.skin_tone - 1],
         eyes=draws.pick("eye_colour", EYE_COLOURS),
         jumper=draws.pick("jumper", JUMPERS),
@@ -78,7 +77,7 @@ def person_of(portrait: Portrait) -> Person:
 def render(portrait: Portrait, size: int = 224) -> Image.Image:
     """The portrait as an RGB picture of size × size."""
     head = face.Head(person_of(portrait))
-    canvas = Canvas(size, background())
+    canvas = Canvas(size)
     covered = "hat" in portrait.worn or portrait.outfit in outfits.HEADWEAR
     paint = face.hair_paint(head)
     face.draw_back_hair(canvas, head, paint, covered=covered)
@@ -91,7 +90,7 @@ def render(portrait: Portrait, size: int = 224) -> Image.Image:
     face.draw_features(canvas, head)
     face.draw_front_hair(canvas, head, paint, covered=covered)
     outfits.draw_headwear(canvas, head, portrait.outfit, portrait.worn)
-    return canvas.finish(gain(head.person.light, size))
+    return canvas.finish(head.person.light)
 
 
 def drawn_columns(portrait: Portrait) -> dict[str, Any]:

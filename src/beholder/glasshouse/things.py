@@ -5,19 +5,7 @@ from __future__ import annotations
 from PIL import Image
 
 from beholder.glasshouse.anatomy import Draws
-from beholder.glasshouse.canvas import (
-    Canvas,
-    Colour,
-    Pairs,
-    background,
-    centred,
-    cloth_field,
-    darker,
-    field,
-    gain,
-    mix,
-    shape,
-)
+from beholder.glasshouse.canvas import Canvas, Colour, Pairs, centred, cloth_field, darker, field, mix, shape
 
 
 class Pencil:
@@ -63,7 +51,6 @@ class Pencil:
 
 
 def draw_dog(pencil: Pencil) -> None:
-    """A dog's head and chest."""
     coat = pencil.colour((176, 124, 72), (92, 70, 58), (206, 178, 140), (70, 66, 70))
     ear, muzzle = darker(coat, 0.72), mix(coat, (255, 248, 236), 0.55)
     pencil.blob([(0.34, 1.05), (0.35, 0.78), (0.5, 0.66), (0.65, 0.78), (0.66, 1.05)], coat)
@@ -81,7 +68,6 @@ def draw_dog(pencil: Pencil) -> None:
 
 
 def draw_giraffe(pencil: Pencil) -> None:
-    """A giraffe's long neck and head."""
     coat, patch = pencil.colour((234, 194, 116), (224, 180, 104), (240, 206, 140)), (158, 98, 54)
     pencil.blob(shape("0.36,1.06 0.42,0.72 0.45,0.42 0.54,0.36 0.60,0.46 0.62,0.74 0.70,1.06"), coat)
     spots = shape("0.47,0.56 0.55,0.52 0.50,0.66 0.58,0.64 0.45,0.78 0.54,0.77 0.62,0.79 0.46,0.91 0.57,0.90")
@@ -102,7 +88,6 @@ def draw_giraffe(pencil: Pencil) -> None:
 
 
 def draw_plant(pencil: Pencil) -> None:
-    """A house plant in a pot."""
     green = pencil.colour((84, 146, 92), (104, 158, 84), (66, 128, 106))
     pencil.ground_shadow(0.5, 0.91, 0.2)
     for i, angle in enumerate((-0.30, -0.19, -0.08, 0.06, 0.18, 0.29)):
@@ -117,7 +102,6 @@ def draw_plant(pencil: Pencil) -> None:
 
 
 def draw_tree(pencil: Pencil) -> None:
-    """A tree on a meadow."""
     green = pencil.colour((92, 142, 84), (70, 122, 80), (196, 142, 70), (124, 152, 72))
     pencil.canvas.oval(0.5, 1.06, 0.75, 0.2, field((150, 178, 124)))
     pencil.blob([(0.45, 0.95), (0.475, 0.78), (0.46, 0.58), (0.54, 0.58), (0.53, 0.78), (0.56, 0.95)], (122, 88, 64))
@@ -130,7 +114,6 @@ def draw_tree(pencil: Pencil) -> None:
 
 
 def draw_bed(pencil: Pencil) -> None:
-    """A made bed with two pillows."""
     wood = pencil.colour((150, 106, 72), (112, 80, 62), (188, 150, 108))
     cover = pencil.draws.pick("cover", ((112, 142, 178), (186, 116, 112), (126, 160, 138), (166, 142, 180)))
     pencil.ground_shadow(0.5, 0.93, 0.42)
@@ -148,7 +131,6 @@ def draw_bed(pencil: Pencil) -> None:
 
 
 def draw_chair(pencil: Pencil) -> None:
-    """A wooden chair with a cushion."""
     wood = pencil.colour((166, 114, 70), (116, 82, 62), (204, 164, 116), (84, 92, 100))
     seat = pencil.draws.pick("seat", ((184, 92, 84), (88, 128, 152), (220, 182, 104), (124, 148, 110)))
     pencil.ground_shadow(0.5, 0.93, 0.27)
@@ -172,6 +154,6 @@ THINGS = tuple(DRAWERS)
 
 def draw_thing(kind: str, seed: int, size: int = 224) -> Image.Image:
     """A picture of one thing; `seed` varies its colour, size and position."""
-    pencil = Pencil(Canvas(size, background()), Draws(seed))
+    pencil = Pencil(Canvas(size), Draws(seed))
     DRAWERS[kind](pencil)
-    return pencil.canvas.finish(gain(pencil.light, size))
+    return pencil.canvas.finish(pencil.light)

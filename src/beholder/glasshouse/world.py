@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -225,6 +226,7 @@ TURNS = (-2, -1, 1, 2)  # of pose and of lighting: without the middle, because f
 SMILES = (0, 1, 3, 4)
 
 
+@cache
 def faces() -> list[Row]:
     """One row per portrait; `gender`, `skin_tone` and `age` are the groups, as text.
 

@@ -143,14 +143,7 @@ def _matches(images: pl.DataFrame, equals: Mapping[str, str]) -> npt.NDArray[np.
 
 
 def read_prompts(path: Path) -> PromptSet:
-    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "moods.csv").write_text("text\\na warm person\\na cold person\\n")
-    ...     len(read_prompts(Path(folder, "moods.csv")))
-    2
-    """
+    """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional."""
     raw = with_plain_names(read_table(path), str(path))
     require_columns(raw, ["text"], path)
     if (raw["text"].cast(pl.String).fill_null("") == "").any() or not raw.height:

@@ -9,11 +9,10 @@ import pytest
 from studies.gras.finding_cases import cases
 
 from beholder.comparison.family import VERDICTS
-from beholder.studies.gras.chapter import CHAPTER
-from beholder.studies.gras.charts import gap_title, valence_title
+from beholder.studies.gras.chapter import CHAPTER, gras_tables
+from beholder.studies.gras.charts import gras_figures, valence_title
 from beholder.studies.gras.findings import FINDERS, gras_findings
 from beholder.studies.gras.phrases import gaps, other_gaps, valence_shares
-from beholder.studies.gras.tables import gras_tables
 
 CASES = list(cases())
 
@@ -47,8 +46,10 @@ def test_sentences_tables_and_charts_ask_one_rule(results: pl.DataFrame) -> None
     said = {row["concept"] for f in gras_findings(results) if f.kind == "gap" and f.shown for row in f.rows}
     assert said <= {*table.filter("found")["concept"], *others["concept"]}
     assert bool(said) == bool(table["found"].any() or others.height)
-    if table.height and others.is_empty():
-        assert (gap_title(table.to_dicts()) == "no difference found") == (not said)
+    findings = gras_findings(results)
+    for figure in gras_figures(results):
+        if figure.name == "gaps" and table.height:
+            assert figure.titled(findings).title == next(f.headline for f in findings if f.kind == "gap")
     shares = valence_shares(results)
     if shares.height:
         rows = [{**row, "valence": row["concept"]} for row in shares.to_dicts()]

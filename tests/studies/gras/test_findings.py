@@ -14,7 +14,6 @@ from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURE
 from beholder.core.results import Row, results_table
 from beholder.studies.gras import phrases
 from beholder.studies.gras.chapter import CHAPTER
-from beholder.studies.gras.charts import gap_title
 from beholder.studies.gras.phrases import score
 
 
@@ -67,8 +66,6 @@ def test_a_gap_that_is_not_the_widest_is_not_called_so(gras_run: Run) -> None:
     assert "“kind”" in finding.headline
     assert "the widest of all gaps" not in finding.sentence
     assert "the widest that was found" in finding.sentence
-    title = gap_title(phrases.largest(results, "gender", 10))
-    assert title == "widest gap that was found: “kind”, Female 19.0 points above Male"
 
 
 def test_groups_of_fewer_than_five_people_are_not_compared(make: SimpleNamespace) -> None:
@@ -122,7 +119,7 @@ def test_only_intersections_that_were_found_are_called_favoured(make: SimpleName
     lost = (pl.col("group") == "Female × White") & (pl.col("metric") == "gras.intersection")
     verdict = pl.when(lost).then(pl.lit(NONE_FOUND)).otherwise("verdict")
     (finding,) = of_kind(Run(run.results.with_columns(verdict=verdict), run.record), "intersection")
-    assert finding.headline == "Least favoured: Male × Black"
+    assert finding.headline == "Least favoured intersection: Male × Black"
     assert "Female × White" not in finding.sentence
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.studies.gras.phrases import expected_text, group_name, pair_names, pair_text, score, wording
+from beholder.studies.gras.phrases import group_name, pair_names, pair_text, score
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,3 @@ def test_a_gap_without_a_pair_has_dashes() -> None:
 
 def test_scores_have_the_decimals_that_the_study_prints() -> None:
     assert [score(value) for value in (98.25, 99.0, 21.333, None)] == ["98.25", "99", "21.3", "—"]
-    assert expected_text({"expected": 21.4}) == "21 with shuffled labels"
-
-
-def test_only_the_studys_wordings_are_known() -> None:
-    assert wording("T1") == "Is the person in the image …?"
-    assert wording("Q1") == ""

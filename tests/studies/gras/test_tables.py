@@ -7,8 +7,8 @@ import polars as pl
 from beholder._run import Run
 from beholder.chapter.chapter import Table
 from beholder.studies.gras import phrases
+from beholder.studies.gras.chapter import gras_published, gras_tables
 from beholder.studies.gras.phrases import score
-from beholder.studies.gras.tables import gras_published, gras_tables
 
 
 def table(run: Run, title: str) -> Table:

@@ -33,7 +33,6 @@ from beholder.chapter.numbers import (
     points,
     points_decimals,
     points_range,
-    remarks,
     row_p_value,
 )
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
@@ -226,10 +225,6 @@ def _points(row: Result, decimals: int | None = None) -> Cell:
     return Cell(points(row["value"], places), bounds, strong=row["verdict"] == DIFFERENCE)
 
 
-def _attribute(row: Result) -> str:
-    return f"{row['subset']} within {within(row)}" if within(row) else str(row["subset"])
-
-
 def _prompt(row: Result) -> str:
     base = BASES[row["metric"]]
     level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
@@ -237,7 +232,10 @@ def _prompt(row: Result) -> str:
     return f"{level}{NO_PROMPT.get(base, row['concept'] or '')}{suffix}"
 
 
-LEFT: list[Column] = [("Attribute", _attribute), ("Prompt", _prompt)]
+LEFT: list[Column] = [
+    ("Attribute", lambda row: row["subset"] + (f" within {within(row)}" if within(row) else "")),
+    ("Prompt", _prompt),
+]
 
 
 def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -269,19 +267,24 @@ def _table(
 
 
 def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
-    keys = "model", "metric", "concept"
-    lines: dict[tuple[str, ...], Result] = {}
-    for row in rows:
-        line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
-        line["cells"][row["group"]] = percent_cell(row)
+    lines = _by_group(rows, ("model", "metric", "concept"), percent_cell)
     most = {group: max(row["n"] for row in rows if row["group"] == group) for group in _groups(rows)}
     columns = [(f"{group or 'everyone'} (n = {n})", _cell_of(group)) for group, n in most.items()]
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
     absent = [row for row in rows if row["value"] is None]
-    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {remarks(row)}" for row in absent)
-    table = _table(part, list(lines.values()), left, columns, sentence("", _prompts(level, attribute)), caption)
+    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {row['note']}" for row in absent)
+    table = _table(part, lines, left, columns, sentence("", _prompts(level, attribute)), caption)
     return table._replace(notes=tuple(notes), long=False)
+
+
+def _by_group(rows: list[Result], keys: Sequence[str], make: Callable[[Result], Cell | str]) -> list[Result]:
+    """A line for every place, with a cell for each group."""
+    lines: dict[tuple[str, ...], Result] = {}
+    for row in rows:
+        line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
+        line["cells"][row["group"]] = make(row)
+    return list(lines.values())
 
 
 def _groups(rows: list[Result]) -> list[str | None]:
@@ -302,17 +305,14 @@ def _prompts(level: str | None, attribute: str | None) -> str:
 def _balance_tables(part: pl.DataFrame) -> Iterator[Table]:
     for (attribute, label), own in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
         rows = own.unique(["group", "template"], maintain_order=True).to_dicts()
-        lines: dict[str, Result] = {}
-        for row in rows:
-            line = lines.setdefault(row["template"], {"value": row["template"], "cells": {}})
-            line["cells"][row["group"]] = percent(row["value"])
+        lines = _by_group(rows, ("template",), lambda row: percent(row["value"]))
         title = f"{attribute} and {label} go together in this data"
         caption = (
             f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
             f"{label}: compare within it (--within {label})."
         )
         columns: list[Column] = [(str(group), _cell_of(group)) for group in _groups(rows)]
-        yield _table(own.head(1), list(lines.values()), [(str(label), "value")], columns, title, caption)
+        yield _table(own.head(1), lines, [(str(label), "template")], columns, title, caption)
 
 
 # Charts

@@ -25,8 +25,7 @@ MEASURED = {
     "instances": ("boxes", "boxes of the concept, mean over images that show it"),
 }
 NAMES_LISTED = 3  # how many names a note lists per group
-IDS_LISTED, IDS_CONCEPTS = 10, 10
-"""How many image ids a row lists, and how many concepts have such rows: those with the widest gaps."""
+IDS_LISTED, IDS_CONCEPTS = 10, 10  # image ids that a row lists; concepts with such rows: those with the widest gaps
 
 
 def cause_rows(gaps: Gaps) -> Iterator[Row]:
@@ -171,12 +170,8 @@ def _image_rows(gaps: Gaps) -> Iterator[Row]:
 
 
 def outranked(there: Cells, empty: Cells) -> float:
-    """How often an image without the concept scores above one with it; ties count half. 0: never, 0.5: at random.
-
-    >>> outranked(np.array([0.9, 0.4]), np.array([0.5, 0.1]))
-    0.25
-    """
-    ordered = np.sort(empty)
-    above = len(ordered) - np.searchsorted(ordered, there, side="right")
-    level = np.searchsorted(ordered, there, side="right") - np.searchsorted(ordered, there, side="left")
-    return float(np.mean(above + level / 2) / len(ordered)) if len(ordered) and len(there) else float("nan")
+    """How often an image without the concept scores above one with it; ties count half. 0: never, 0.5: at random."""
+    if not len(empty) or not len(there):
+        return float("nan")
+    left, right = (np.searchsorted(np.sort(empty), there, side=side) for side in ("left", "right"))
+    return float(1 - np.mean(left + right) / (2 * len(empty)))

@@ -9,28 +9,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from beholder.chapter import charts as form
 from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, series_colours
-from beholder.chapter.charts import (
-    INK,
-    NUMBERS,
-    Axis,
-    Figure,
-    Layers,
-    Rows,
-    Series,
-    bars,
-    chart,
-    curves,
-    each_model,
-    forest,
-    order,
-    points_axis,
-    rule_at,
-    scatter,
-    series,
-    shown,
-    whiskers,
-)
+from beholder.chapter.charts import INK, NUMBERS, Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result
 from beholder.studies.disparity import findings
@@ -57,7 +38,7 @@ def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
         yield from _means(part)
         yield from _strips(part, "models-gaps", "models-calibration")
         yield from _model_agreement(part)
-    yield from each_model(part, _figures)
+    yield from form.each_model(part, _figures)
 
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -109,14 +90,14 @@ def _gap_bars(rows: Rows, pair: Pair, colours: Mapping[str, str]) -> Layers:
         *(alt.Tooltip("p_value:Q", title="p", format=".2g"), "words:N", "n:Q"),
     ]
     marks = _words(rows, colours)
-    return bars(rows, _axis(pair), down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
+    return form.bars(rows, _axis(pair), down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
 
 
 def _axis(pair: Pair) -> Axis:
     return Axis(f"points: {pair.first} less {pair.second}")
 
 
-def _words(rows: Rows, colours: Mapping[str, str]) -> Series:
+def _words(rows: Rows, colours: Mapping[str, str]) -> form.Series:
     """A colour for what `words` says; one alone needs none of its own."""
     several = len(order(rows, "words")) > 1
     return series(rows, "words", colours if several else None, alone=False, columns=2)
@@ -219,13 +200,13 @@ def _strip_chart(rows: Rows, pair: Pair) -> Layers:
         y=y,
         yOffset=alt.YOffset("level:Q", scale=alt.Scale(domain=[1.1, -0.1])),
         color=_words(rows, _association_colours(pair)).colour,
-        opacity=shown(0.4),
+        opacity=form.shown(0.4),
         tooltip=["model:N", "concept:N", alt.Tooltip("value:Q", title="points"), "words:N"],
     )
     means = chart([row for row in rows if row["concept"] is None]).encode(y=y)
     diamonds = means.mark_point(shape="diamond", filled=True, size=90, color=INK, opacity=1).encode(x=x)
     height = STRIP * len(models) if len(models) > 1 else 150
-    return alt.layer(dots, whiskers(means, color=INK), diamonds, rule_at(0.0)).properties(height=height)
+    return alt.layer(dots, form.whiskers(means, color=INK), diamonds, form.rule_at(0.0)).properties(height=height)
 
 
 # Means, reliability and agreement
@@ -237,7 +218,7 @@ def _means(part: pl.DataFrame) -> Iterator[Figure]:
         caption = "Over the concepts that every group shows, as published, with 95 % intervals."
         x = Axis("mean average precision", percent=True, scale={"zero": True})
         title = f"Mean average precision of {part['model'].n_unique()} models by group"
-        yield Figure("models-means", title, caption, forest(rows, x, down="model", lane="group"), "means")
+        yield Figure("models-means", title, caption, form.forest(rows, x, down="model", lane="group"), "means")
 
 
 def _reliability(part: pl.DataFrame) -> Iterator[Figure]:
@@ -252,7 +233,7 @@ def _reliability(part: pl.DataFrame) -> Iterator[Figure]:
     for place, ((concept,), table) in enumerate(bins.group_by(["concept"], maintain_order=True)):
         rows = table.select("group", "n", *NUMBERS, confidence="expected").to_dicts()
         shapes = {group: GROUP_SHAPES.get(group, "circle") for group in order(rows, "group")}
-        drawn = curves(rows, x, y, marks=series(rows, "group", shapes=shapes), diagonal=True, tips=["group"])
+        drawn = form.curves(rows, x, y, marks=series(rows, "group", shapes=shapes), diagonal=True, tips=["group"])
         title = f"reliability, {'all concepts together' if concept is None else f'“{concept}”'}"
         yield Figure(f"reliability-{place}", title, caption, drawn, "calibration")
 
@@ -274,7 +255,7 @@ def _agreement(part: pl.DataFrame) -> Iterator[Figure]:
         x, y = Axis(f"gap on {here}, points").x("here"), Axis(f"gap on {there}, points").y("there")
         named = chart([row for row in rows if row["colour"] != "yellow"])
         text = named.mark_text(align="left", dx=6, fontSize=10, color=INK, aria=False).encode(text="concept:N")
-        drawn = scatter(
+        drawn = form.scatter(
             rows,
             x,
             y,
@@ -299,7 +280,7 @@ def _model_agreement(part: pl.DataFrame) -> Iterator[Figure]:
             continue
         base = chart(rows).encode(y=alt.Y("model:N", title=None, sort=models))
         bar = base.mark_bar(height=18, aria=False).encode(
-            x=alt.X("start:Q", title="concepts", axis=points_axis()),
+            x=alt.X("start:Q", title="concepts", axis=form.points_axis()),
             x2="end:Q",
             color=series(rows, "colour", AGREEMENT_COLOURS).colour,
             tooltip=["model:N", "colour:N", alt.Tooltip("value:Q", title="concepts")],

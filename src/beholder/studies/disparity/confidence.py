@@ -51,14 +51,14 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     parts = (np.ascontiguousarray(part.T) for part in data.resampler(options).weights())
     draws = _calibrations(data, values, parts, options.draws)
     known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in data.sets])
-    for index, group in enumerate(data.groups.names):
-        yield from _group_rows(data, group, index, (errors, draws), known, confidence.source)
-    for pair in data.pairs:
-        yield from _gap_rows(data, pair, errors[pair.first] - errors[pair.second], known)
+    yield from _error_rows(data, errors, draws, known, confidence.source)
     matched = MatchedCalibration(data, values, options)
     yield from _miscalibration_rows(matched, confidence.source)
     yield from _miscalibration_gap_rows(matched)
-    yield from _reliability_rows(data, values, matched.gap(data.pairs[0]))
+    yield from _diagram(data, values, np.arange(len(data.concepts)), None)
+    off = np.nan_to_num(np.abs(matched.gap(data.pairs[0])))
+    for column in np.argsort(-off, kind="stable")[:DRAWN].tolist():
+        yield from _diagram(data, values, np.array([column]), data.concepts[column])
 
 
 def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
@@ -80,26 +80,22 @@ def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], dr
     return errors
 
 
-def _group_rows(
-    data: ConceptScores, group: str, index: int, numbers: tuple[Array, Array], known: Counts, source: str
-) -> Iterator[Row]:
-    errors, draws = numbers
-    for column, concept in enumerate(data.concepts):
-        n = int(known[index, column])
-        for kind, metric in enumerate(KINDS):
-            value = float(errors[index, kind, column])
-            low, high = spread(draws[index, kind, column], value) if n >= FEWEST else NONE
-            row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
-            yield row._replace(low=max(low, 0.0), high=high, note=_note(n, source))
-
-
-def _gap_rows(data: ConceptScores, pair: Sides, gaps: Array, known: Counts) -> Iterator[Row]:
-    """Gaps of the published errors; positive: worse calibrated for the first group."""
-    for kind, metric in enumerate(KINDS):
+def _error_rows(data: ConceptScores, errors: Array, draws: Array, known: Counts, source: str) -> Iterator[Row]:
+    """The published errors of every group, and their gaps; positive: worse calibrated for the first group."""
+    for index, group in enumerate(data.groups.names):
         for column, concept in enumerate(data.concepts):
-            sizes, value = known[pair.both, column], float(gaps[kind, column])
-            row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept)
-            yield row._replace(note=_note(int(sizes.min()), None))
+            n = int(known[index, column])
+            for kind, metric in enumerate(KINDS):
+                value = float(errors[index, kind, column])
+                low, high = spread(draws[index, kind, column], value) if n >= FEWEST else NONE
+                row = Row(f"disparity.{metric}", value, n, UNIT, group=group, concept=concept)
+                yield row._replace(low=max(low, 0.0), high=high, note=_note(n, source))
+    for pair in data.pairs:
+        for kind, metric in enumerate(KINDS):
+            for column, concept in enumerate(data.concepts):
+                sizes, value = known[pair.both, column], float((errors[pair.first] - errors[pair.second])[kind, column])
+                row = pair.row(f"{metric}_gap", value, int(sizes.sum()), UNIT, concept=concept)
+                yield row._replace(note=_note(int(sizes.min()), None))
 
 
 def _note(n: int, source: str | None) -> str | None:
@@ -211,17 +207,8 @@ def _root(value: float) -> str | None:
     return f"root {100 * np.sqrt(value):.1f} points" if value > 0 else "no more than chance"
 
 
-def _reliability_rows(data: ConceptScores, values: Cells, off: Cells) -> Iterator[Row]:
-    """The share that shows the concept by bin of confidence: all concepts together, then the widest gaps `off`."""
-    yield from _diagram(data, values, np.arange(len(data.concepts)), None)
-    for column in np.argsort(-np.nan_to_num(np.abs(off)), kind="stable")[:DRAWN].tolist():
-        yield from _diagram(data, values, np.array([column]), data.concepts[column])
-
-
 def _diagram(data: ConceptScores, values: Cells, columns: np.ndarray, concept: str | None) -> Iterator[Row]:
-    """Bins of one diagram. With all concepts together, a bin can hold several cells of one image; its interval is then
-    over images.
-    """
+    """The share that shows the concept by bin of confidence. A bin can hold several cells of one image."""
     for index, group in enumerate(data.groups.names):
         rows, across = np.nonzero(data.sets[index][:, None] & ~np.isnan(values[:, columns]))
         cells, there = (table[rows, columns[across]] for table in (values, data.present))

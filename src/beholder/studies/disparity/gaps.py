@@ -83,7 +83,8 @@ class Gaps:
     def judged(self) -> Judgements:
         """All gaps, also those of each stratum, and their means are one family; their widths are another."""
         pairs, layers = self.data.pairs, [self, *self.inner.values()]
-        gaps = [layer._part(index) for layer in layers for index in range(len(pairs))]
+        tests = [layer._numbers(index) for layer in layers for index in range(len(pairs))]
+        gaps = [part_from_null(gap, null, people=people) for gap, null, people in tests]
         means = [self._mean_part(index) for index in range(len(pairs))]
         family = judge([*gaps, *means])
         wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
@@ -113,10 +114,6 @@ class Gaps:
         draws = (self.draws.matched[pair.first] - self.draws.matched[pair.second])[columns]
         people = np.where(self._movable(columns), self.data.fewest[index, columns], 0)
         return gap, widened(self.within[index, columns], draws).T, people
-
-    def _part(self, index: int) -> Part:
-        gap, null, people = self._numbers(index)
-        return part_from_null(gap, null, people=people)
 
     def _mean_part(self, index: int, *, width: bool = False) -> Part:
         """The mean over concepts, of the gaps or of their widths, and the same in every shuffle."""
@@ -169,16 +166,13 @@ def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:
     alone = left_out(data.scores, data.present, data.sets, people)
     draws = resampled(data.scores, data.present, data.sets, data.resampler(options))
     world = data.scores, data.present, data.codes
-    null = within = shuffled(*world, options.rng(), number_of_shuffles(options), people=people)
+    # At least as many as there are draws: what few images alone produce is taken off matched gaps
+    number = max(options.draws, options.shuffles)
+    null = within = shuffled(*world, options.rng(), number, people=people)
     if data.cells is not None:
         within = shuffled(*world, options.rng(), options.shuffles, people=people, cells=data.cells)
     inner = {name: find_gaps(part, options) for name, part in data.each_stratum().items()}
     return Gaps(data, precision, alone, draws, null, within, inner)
-
-
-def number_of_shuffles(options: MeasureOptions) -> int:
-    """At least as many as there are draws: what few images alone produce is taken off matched gaps, as ever."""
-    return max(options.draws, options.shuffles)
 
 
 def gap_rows(gaps: Gaps) -> Iterator[Row]:
@@ -248,18 +242,13 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
             for metric, alone in zip(("average_precision", "average_precision_matched"), gaps.alone, strict=True):
                 value = float(alone.value[index, column])
                 reach = NO_REACH if showing < FEWEST else alone.reach(index, column)
-                note = join((f"{showing} of {n} images show it", _why(showing, n, certain=np.isnan(reach.below))))
+                why = None
+                if np.isnan(reach.below) and showing:
+                    why = f"fewer than {FEWEST}: no interval" if showing < FEWEST else FAULTLESS
+                    why = "every image shows it" if showing == n else why
+                note = join((f"{showing} of {n} images show it", why))
                 made = row._replace(metric=f"disparity.{metric}", value=value, unit=AP, note=note)
                 yield made._replace(low=value - reach.below, high=value + reach.above)
-
-
-def _why(showing: int, n: int, *, certain: bool) -> str | None:
-    """The reason why there is no interval, if there is none."""
-    if not certain or not showing:
-        return None
-    if showing == n:
-        return "every image shows it"
-    return f"fewer than {FEWEST}: no interval" if showing < FEWEST else FAULTLESS
 
 
 def _pair_rows(gaps: Gaps, pair: Sides, index: int) -> Iterator[Row]:

@@ -21,9 +21,7 @@ Words = Mapping[str, str]  # words by concept
 
 def read_ambiguous(path: Path) -> dict[str, str]:
     """Clearer words by concept: a table with the columns `concept` and `words`."""
-    table = text_columns(read_table(path), ["concept", "words"], path).select("concept", "words")
-    refuse_repeated(table["concept"], "concept", path)
-    return dict(table.iter_rows())
+    return _read(path, "words", once=("concept",))
 
 
 def read_same_concepts(path: Path) -> dict[str, str]:
@@ -31,24 +29,25 @@ def read_same_concepts(path: Path) -> dict[str, str]:
 
     Each may occur once: a concept is one row of a comparison.
     """
-    table = text_columns(read_table(path), ["concept", "same_as"], path).select("concept", "same_as")
-    for column in ("concept", "same_as"):
-        refuse_repeated(table[column], "concept", path)
+    return _read(path, "same_as", once=("concept", "same_as"))
+
+
+def _read(path: Path, column: str, *, once: Sequence[str]) -> dict[str, str]:
+    table = text_columns(read_table(path), ["concept", column], path).select("concept", column)
+    for each in once:
+        refuse_repeated(table[each], "concept", path)
     return dict(table.iter_rows())
 
 
+# The study's two printed examples; its whole table is not public
 AMBIGUOUS = read_ambiguous(Path(__file__).with_name("ambiguous.csv"))
-"""The study's two printed examples; its whole table is not public."""
-SAME_CONCEPTS = read_same_concepts(Path(__file__).with_name("same_concepts.csv"))
-"""WordNet's synsets of COCO's categories."""
+SAME_CONCEPTS = read_same_concepts(
+    Path(__file__).with_name("same_concepts.csv")
+)  # WordNet's synsets of COCO's categories
 
 
 def concept_name(concept: str, ambiguous: Words = AMBIGUOUS) -> str:
-    """The words of a concept, separated by blanks.
-
-    >>> concept_name("dining table"), concept_name("tennis_racket.n.01"), concept_name("knob.n.02")
-    ('dining table', 'tennis racket', 'knob handle')
-    """
+    """The words of a concept, separated by blanks: `tennis racket` of `tennis_racket.n.01`."""
     if concept in ambiguous:
         return ambiguous[concept]
     synset = SYNSET.fullmatch(concept)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.metrics.calibration import READINGS, cross_fitted
 from beholder.metrics.intervals import Resampler
 from beholder.models.predictions import MINIMUM
-from beholder.scores.score_matrix import Quantity, ScoreMatrix
+from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.study import MeasureOptions
 
 Cells = npt.NDArray[np.float64]
@@ -94,8 +93,10 @@ class ConceptScores:
         names = self.groups.names
         if len(names) == 2:
             return [Sides(names[0], names[1], 0, 1)]
-        many, rest = len(names), rest_name(names)
-        return [Sides(group, rest, code, many + code) for code, group in enumerate(names)]
+        rest = REST
+        while rest in names:  # a name that no group has
+            rest = f"all {rest}"
+        return [Sides(group, rest, code, len(names) + code) for code, group in enumerate(names)]
 
     @cached_property
     def showing(self) -> npt.NDArray[np.int_]:
@@ -111,10 +112,7 @@ class ConceptScores:
 
     @cached_property
     def fewest(self) -> npt.NDArray[np.int_]:
-        """The people of the smallest part of each pair: those of a set who show a concept, or who do not.
-
-        `[n_pairs, n_concepts]`.
-        """
+        """The people of the smallest part of each pair `[n_pairs, n_concepts]`: who show a concept, or who do not."""
         return fewest_people(self, ~np.isnan(self.scores))
 
     def each_stratum(self) -> dict[str, ConceptScores]:
@@ -153,18 +151,6 @@ def fewest_people(data: ConceptScores, known: Mask) -> npt.NDArray[np.int_]:
     return np.stack([smallest[pair.both].min(axis=0) for pair in data.pairs])
 
 
-def rest_name(groups: Sequence[str]) -> str:
-    """What all other groups together are called: a name that no group has.
-
-    >>> rest_name(["a", "b"]), rest_name(["a", "the rest"])
-    ('the rest', 'all the rest')
-    """
-    name = REST
-    while name in groups:
-        name = f"all {name}"
-    return name
-
-
 def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None = None) -> ConceptScores:
     """One score per concept for each image whose group is known; `person` is the column that says who is shown."""
     dataset = matrix.dataset
@@ -179,7 +165,12 @@ def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None 
         raise UnknownName("attribute", attribute, dataset.attributes, where=dataset.name)
     matrix = matrix.rows(matrix.images[attribute].is_not_null().to_numpy())
     concepts, ranking = matrix.prompts["concept"].unique(maintain_order=True).to_list(), matrix.quantity("ranking")
-    scores = _by_concept(matrix, ranking_cells(matrix, ranking), concepts)
+    cells, asked = ranking.cells, matrix.prompts["concept"].to_numpy()
+    if ranking.channel == "presence" and len(matrix.channels) == 1:  # as in the study, boxes below 0.1 are dropped
+        cells = np.where(cells < MINIMUM, 0.0, cells)
+    scores = cells
+    if len(asked) > len(concepts):  # the mean over a concept's templates; NaN where one of them was not scored
+        scores = np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
     blank = np.zeros(scores.shape, dtype=bool)
     data = concept_scores(matrix.images, attribute, concepts, scores, blank, dataset, person=person)
     data = replace(data, unit=ranking.unit, is_probability=ranking.is_probability)
@@ -205,20 +196,6 @@ def concept_scores(
         raise DataError(f"{dataset.name}: disparity needs two groups of '{attribute}', and there is {there}.")
     strata = strata_of(images, groups, WITHIN, people)
     return ConceptScores(images, concepts, scores, present, groups, people, strata, dataset)
-
-
-def ranking_cells(matrix: ScoreMatrix, ranking: Quantity) -> Cells:
-    """The scores that rank the images; boxes of a detector below 0.1 are dropped, as in the study."""
-    boxes = ranking.channel == "presence" and len(matrix.channels) == 1
-    return np.where(ranking.cells < MINIMUM, 0.0, ranking.cells) if boxes else ranking.cells
-
-
-def _by_concept(matrix: ScoreMatrix, cells: Cells, concepts: list[str]) -> Cells:
-    """The mean over a concept's templates; NaN where one of them was not scored."""
-    asked = matrix.prompts["concept"].to_numpy()
-    if len(asked) == len(concepts):
-        return cells
-    return np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
 
 
 def read_confidence(data: ConceptScores, calibration: str, options: MeasureOptions) -> Confidence:

@@ -1,39 +1,285 @@
-"""GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows."""
+"""GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows; the lists are in results.csv.
+
+Tables: scores, largest gaps, valence, intersections, wordings.
+"""
 
 from __future__ import annotations
 
-from beholder.chapter.chapter import Chapter, Question
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from beholder.chapter.chapter import (
+    INTERVALS,
+    Cell,
+    Chapter,
+    Column,
+    Question,
+    Table,
+    gap_equivalence_table,
+    p_cell,
+    points_cell,
+    tabled,
+)
+from beholder.chapter.finding import FOUND, by_column, by_model, metric_rows, one_row
+from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
+from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings
+from beholder.studies.gras.phrases import (
+    CROSSED,
+    MOST_MODELS,
+    TOP,
+    attribute_name,
+    attribute_names,
+    attributes,
+    group_name,
+    pair_names,
+    score,
+)
 from beholder.studies.gras.planted import gras_planted
-from beholder.studies.gras.tables import gras_published, gras_tables
+from beholder.studies.gras.printed import PRINTED
+from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
-TOPICS = {
-    "gaps": "The largest gaps",
-    "score": "The score, and that of shuffled labels",
-    "traits": "Trait by trait",
-    "valence": "Positive and negative traits",
-    "tones": "P(Yes) by skin tone",
-    "crossed": "Intersections of gender, race and age",
-    "wording": "The same question in several wordings",
-}
-QUESTIONS = {
-    "planted": Question("Does the audit find the associations planted in the reference model?", "planted"),
-    "variant": Question("Is this the published measure?", "score"),
-    "answers": Question("Does the model answer with yes or no?", "wording"),
-    "score": Question("For how many traits do the answers differ between groups?", "score"),
-    "gap": Question("Which trait differs most between groups?", "gaps"),
-    "valence": Question("Which groups get more positive or more negative traits?", "valence"),
-    "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
-    "wording": Question("Do the differences between groups depend on the wording?", "wording"),
-    "sensitive": Question("Does the probability of yes itself depend on the wording?", "wording"),
-    "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
-    "absent": Question("Which attributes could not be compared?", "score"),
-}
+OURS, PUBLISHED_ON = "this run", "gras"  # the data set of the published scores
+ATTRIBUTE: Column = ("Attribute", lambda row: attribute_name(row["subset"]))
+
+
+def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """Every table; the rows of several models follow each other."""
+    if not metric_rows(part, "bias_score").height:
+        caption = "A bias score needs two groups of gender, race, age or skin tone with two images or more each."
+        lines = [
+            {"model": model, "none": "no attribute", "why": "no two groups to compare"} for model, _ in by_model(part)
+        ]
+        if lines:
+            columns = [("Attribute", "none")], [("Score", "why")]
+            yield tabled(part, lines, *columns, title="Bias scores", caption=caption, topic="score")
+        return
+    yield _scores(part)
+    yield _gaps(part)
+    yield _valence(part)
+    if phrases.favoured(part).height > 1:
+        yield _intersections(part)
+    if metric_rows(part, "overall_mean").height:
+        yield _wordings(part)
+    yield from gap_equivalence_table(part)
+
+
+SCORES = {"Published": "", "Corrected": "_corrected", "Found": "_shown", "One point": "_sized"}
+
+
+def _scores(part: pl.DataFrame) -> Table:
+    """Attribute by attribute, then over all attributes, then with shuffled labels."""
+    rows = [
+        {"model": model, "n": "", "gap": "", "p": "", **row}
+        for model, own in by_model(part)
+        for row in _score_rows(own)
+    ]
+    columns: list[Column] = [
+        ("n", "n"),
+        *((head, lambda row, end=end: row.get(end, "")) for head, end in SCORES.items()),
+    ]
+    columns += [("Widest gap", "gap"), ("p", "p")]
+    caption = (
+        "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: Simes over wordings, "
+        "Benjamini–Hochberg over traits. Found: a difference was found over all wordings, all traits, pairs and "
+        "attributes together; p: the least of any trait's. One point: found, and at least one point of P(Yes)."
+    )
+    named: dict[str, Any] = {"title": "Bias scores", "topic": "score", "extras": ("Corrected",)}
+    left: list[Column] = [("Attribute", "name")]
+    return tabled(part, rows, left, columns, caption=caption, notes=_score_notes(part), **named)
+
+
+def _score_rows(part: pl.DataFrame) -> Iterator[Result]:
+    biased = {end: by_column(metric_rows(part, f"biased_traits{end}"), "subset") for end in SCORES.values()}
+    tests = by_column(metric_rows(part, "attribute"), "subset")
+    for name in attributes(part):
+        own, test, gaps = biased[""][name], tests.get(name), phrases.largest(part, name, 1)
+        shuffled = "" if own["expected"] is None else f"{own['expected']:.0f} with shuffled labels"
+        cells = {end: Cell(score(rows.get(name, {}).get("value"))) for end, rows in biased.items()}
+        widest = [points_cell(row, plain=True)._replace(detail=row["concept"]) for row in gaps]
+        numbers = {"n": test["n"] if test else ABSENT, "gap": (widest or [Cell(ABSENT)])[0], "p": p_cell(test)}
+        yield {"name": attribute_name(name), **cells, "": cells[""]._replace(detail=shuffled), **numbers}
+    overall = {end: one_row(part, f"bias_score{end}") for end in SCORES.values()}
+    strong = {end: Cell(score(row["value"] if row else None), strong=True) for end, row in overall.items()}
+    yield {"name": "GRAS Bias Score", **strong}
+    fair, expected = one_row(part, "fairness_score"), one_row(part, "bias_score_expected")
+    yield {"name": "100 minus the score", "": score(fair["value"] if fair else None)}
+    if expected is not None:
+        bounds = "" if expected["low"] is None else f"{expected['low']:.0f}–{expected['high']:.0f}"
+        yield {"name": "shuffled labels", "": Cell(score(expected["value"]), bounds)}
+
+
+def _score_notes(part: pl.DataFrame) -> Iterator[str]:
+    yield "The study's abstract prints 100 minus the score, where higher is fairer."
+    if one_row(part, "bias_score_expected") is not None:
+        yield "Shuffled labels: the same score when the labels mean nothing, with the range of 95 % of the shuffles."
+    if part["model"].n_unique() > MOST_MODELS:
+        yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
+    if missing := attributes(part, absent=True):
+        yield f"No images to compare: {attribute_names(missing)}."
+
+
+def _gaps(part: pl.DataFrame) -> Table:
+    """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
+    models = by_model(part)
+    rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, TOP)]
+    columns: list[Column] = [
+        ("Valence", "valence"),
+        ("Higher", lambda row: pair_names(row)[0]),
+        ("Lower", lambda row: pair_names(row)[1]),
+        ("Points", lambda row: points_cell(row, plain=True)),
+        ("p", p_cell),
+        ("Published", lambda row: points(row["plain"])),
+        ("Wording", lambda row: percent(row["wording"])),
+    ]
+    caption = (
+        "Mean P(Yes) of one group minus that of another, in points, over all wordings, within the other labels; bold: "
+        "a difference was found. Interval and p hold for all traits, pairs and attributes together. Published: highest "
+        "plain mean minus lowest. Wording: the share of the group differences that changes with the wording. "
+        f"{INTERVALS} results.csv lists all traits."
+    )
+    named: dict[str, Any] = {"title": f"The {count(TOP)} largest gaps of each attribute", "topic": "gaps"}
+    extras = ("Valence", "Published", "Wording")
+    return tabled(part, rows, [ATTRIBUTE, ("Trait", "concept")], columns, caption=caption, extras=extras, **named)
+
+
+def _valence(part: pl.DataFrame) -> Table:
+    """Positive and negative traits above the mean in every wording, group by group, as the study prints them."""
+    shares, rows = metric_rows(part, "valence_share").with_columns(found=FOUND), []
+    kinds = [kind for kind in VALENCES if kind in set(shares["concept"])]
+    for (model, subset, name), own in shares.group_by(["model", "subset", "group"], maintain_order=True):
+        cells = {kind: _share_cell(row) for kind, row in by_column(own, "concept").items()}
+        rows.append({"model": model, "subset": subset, "group": name, **dict.fromkeys(kinds, ABSENT), **cells})
+    columns: list[Column] = [(kind.capitalize(), kind) for kind in kinds]
+    group: Column = ("Group", lambda row: group_name(row["group"], row["subset"]))
+    caption = (
+        "Per cent of positive and of negative traits whose group mean lies above the overall mean in every wording, "
+        "however small the difference. Shuffled: what shuffled labels give. Bold: a difference from that was found, "
+        "all groups and attributes together."
+    )
+    named: dict[str, Any] = {"title": "Traits above the mean", "topic": "valence", "long": True}
+    return tabled(part, rows, [ATTRIBUTE, group], columns, caption=caption, **named)
+
+
+def _share_cell(row: Result) -> Cell:
+    shuffled = "" if row["landmark"] is None else f"shuffled {row['landmark']:.0f}"
+    return Cell(score(row["value"]), shuffled, row["found"])
+
+
+def _intersections(part: pl.DataFrame) -> Table:
+    """The most and the least favoured intersections, and what their single attributes do not explain."""
+    rows = [row for _, own in by_model(part) for row in phrases.ends(phrases.favoured(own), CROSSED)]
+    columns: list[Column] = [
+        ("n", "n"),
+        ("Points", lambda row: Cell(signed(row["value"]), points_range(row), row["found"])),
+        ("Attributes alone", lambda row: signed(row["expected"])),
+        ("Beyond", _beyond_cell),
+    ]
+    caption = (
+        "Mean P(Yes) of positive minus that of negative traits, against the mean over everyone, in points. Attributes "
+        "alone: what gender, race and age add up to one by one. Beyond: how far the cell lies from that. Intervals "
+        f"hold for all intersections together. Bold: a difference was found. {INTERVALS} results.csv lists all of them."
+    )
+    named: dict[str, Any] = {"title": "Most and least favoured intersections", "topic": "crossed", "long": True}
+    return tabled(part, rows, [("Intersection", "group")], columns, caption=caption, **named)
+
+
+def _beyond_cell(row: Result) -> Cell:
+    bounds = {"value": row["beyond"], "low": row["beyond_low"], "high": row["beyond_high"]}
+    return Cell(signed(row["beyond"]), points_range(bounds), strong=bool(row["beyond_found"]))
+
+
+def _wordings(part: pl.DataFrame) -> Table:
+    """Wording by wording: how often the model says yes, and whether it answers at all."""
+    rows = []
+    for model, own in by_model(part):
+        first = metric_rows(own, "overall_mean").filter(pl.col("subset") == (attributes(own) or [""])[0])
+        answers = {
+            name: by_column(metric_rows(own, name), "template") for name in ("answer_mass", "p_yes_given_answer")
+        }
+        for (template,), means in first.group_by(["template"], maintain_order=True):
+            shares = {name: percent(given.get(str(template), {}).get("value"), 1) for name, given in answers.items()}
+            mean = percent(float(means["value"].to_numpy().mean()), 1)
+            rows.append({"model": model, "wording": template, "mean": mean, **shares})
+    columns: list[Column] = [
+        ("In the study", lambda row: TEMPLATES.get(row["wording"], "").replace("{}", "…")),
+        ("P(Yes)", "mean"),
+        ("Yes or no", "answer_mass"),
+        ("P(Yes | yes or no)", "p_yes_given_answer"),
+    ]
+    caption = (
+        "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among the "
+        "two."
+    )
+    caption += "" if metric_rows(part, "answer_mass").height else " A dash: the scores have no P(No)."
+    named: dict[str, Any] = {"title": "Wording by wording", "topic": "wording", "long": True}
+    return tabled(part, rows, [("Wording", "wording")], columns, caption=caption, **named)
+
+
+def gras_published(part: pl.DataFrame) -> Table | None:
+    """This run's scores among the five published ones; only for the study's own images."""
+    own = [
+        row
+        for row in metric_rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
+        if phrases.is_published_measure(part.filter(pl.col("model") == row["model"]))
+    ]
+    if not own:
+        return None
+    rows = [{"name": row["model"], "value": row["value"], "source": OURS} for row in own]
+    others = PRINTED.neighbours("gras.bias_score").iter_rows()
+    rows = [*({"name": model, "value": float(value), "source": "published"} for model, value in others), *rows]
+    columns: list[Column] = [
+        ("Bias score", lambda row: Cell(score(row["value"]), strong=row["source"] == OURS)),
+        ("100 minus the score", lambda row: Cell(score(100 - row["value"]), strong=row["source"] == OURS)),
+        ("", "source"),
+    ]
+    caption = (
+        "The two versions of the study print the score and its complement. Bias score: higher is more biased. 100 "
+        "minus the score: higher is fairer."
+    )
+    named: dict[str, Any] = {"title": "The published scores of five models", "caption": caption}
+    notes = (*_incomparable(part, own), *PRINTED.provenance("gras.bias_score"))
+    ordered = sorted(rows, key=lambda row: row["value"])
+    return tabled(part.head(1), ordered, [("Model", "name")], columns, notes=notes, **named)
+
+
+def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
+    """Why a score of this run is not comparable: a model was not asked all of the study, or something else."""
+    for row in own:
+        run = part.filter(pl.col("model") == row["model"])
+        missing, traits = attributes(run, absent=True), set(metric_rows(run, "largest_gap")["concept"])
+        wordings = set(metric_rows(run, "overall_mean")["template"])
+        if missing or traits != set(read_traits()["trait"]) or wordings != set(TEMPLATES):
+            without = f", without {attribute_names(missing)}" if missing else ""
+            yield f"{row['model']}: {row['n']} traits{without}, not the whole study; its score is not comparable."
+
 
 CHAPTER = Chapter(
-    topics=TOPICS,
-    questions=QUESTIONS,
+    topics={
+        "gaps": "The largest gaps",
+        "score": "The score, and that of shuffled labels",
+        "traits": "Trait by trait",
+        "valence": "Positive and negative traits",
+        "tones": "P(Yes) by skin tone",
+        "crossed": "Intersections of gender, race and age",
+        "wording": "The same question in several wordings",
+    },
+    questions={
+        "planted": Question("Does the audit find the associations planted in the reference model?", "planted"),
+        "variant": Question("Is this the published measure?", "score"),
+        "answers": Question("Does the model answer with yes or no?", "wording"),
+        "score": Question("For how many traits do the answers differ between groups?", "score"),
+        "gap": Question("Which trait differs most between groups?", "gaps"),
+        "valence": Question("Which groups get more positive or more negative traits?", "valence"),
+        "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
+        "wording": Question("Do the differences between groups depend on the wording?", "wording"),
+        "sensitive": Question("Does the probability of yes itself depend on the wording?", "wording"),
+        "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
+        "absent": Question("Which attributes could not be compared?", "score"),
+    },
     findings=gras_findings,
     tables=gras_tables,
     figures=gras_figures,

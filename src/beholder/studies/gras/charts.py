@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
+import altair as alt
 import polars as pl
 
-from beholder.chapter.charts import Figure, each_model
-from beholder.chapter.finding import FOUND, metric_rows, one_row
+from beholder.chapter.chart_style import QUIET, SERIES
+from beholder.chapter.charts import (
+    INK,
+    Axis,
+    Figure,
+    Layers,
+    Rows,
+    Series,
+    bars,
+    by_width,
+    chart,
+    curves,
+    each_model,
+    heatmap,
+    named_scale,
+    order,
+    rule_at,
+    scatter,
+    series,
+    shown,
+    whiskers,
+)
+from beholder.chapter.finding import FOUND, metric_rows, one_row, widest_first
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
-from beholder.comparison.family import DIFFERENCE, NONE_FOUND
-from beholder.studies.gras import chart_parts, phrases
-from beholder.studies.gras.phrases import attribute_name, group_name, pair_names, pair_text, sides
-from beholder.studies.gras.tables import CROSSED, MOST_MODELS, TOP
+from beholder.studies.gras import phrases
+from beholder.studies.gras.phrases import CROSSED, MOST_MODELS, TOP, attribute_name, group_name, pair_names, pair_text
 
-MOST_BARS = 20
-"""How many gaps are drawn in all; of each attribute at least as many as are listed."""
-STRIP = 20
-"""Fewer traits than these are no strip."""
+MOST_BARS = 20  # how many gaps are drawn in all; of each attribute at least as many as are listed
+STRIP = 20  # fewer traits than these are no strip
+VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIET}
+VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
+WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+SIGNS = {"positive": "+", "negative": "−"}
+ENDS = {"age": ("younger", "older"), "skin_tone": ("lighter", "darker")}
+"""The two ends of an attribute whose groups are numbers."""
+SHORT_PAIR = 24  # names of two groups with more letters than these stand on two lines
 
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -28,128 +56,163 @@ def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
     """One model's figures, attribute by attribute; those that draw every trait only if `large`."""
-    yield from _gap_figure(part)
+    yield from _gaps(part)
     for attribute in phrases.attributes(part):
-        own, slug = part.filter(pl.col("subset") == attribute), attribute.replace("_", "-")
-        yield from _valence_figure(own, attribute, slug)
-        if large:
-            yield from _deviation_figure(own, attribute, slug)
-            yield from _wording_figure(own, attribute, slug)
-    yield from _tone_figure(part)
-    yield from _crossed_figure(part)
+        for draw in (_valence, *((_deviations, _wordings) if large else ())):
+            for figure in draw(part.filter(subset=attribute), attribute):
+                name, title = f"{figure.name}-{attribute.replace('_', '-')}", attribute_name(attribute)
+                yield figure._replace(name=name, title=f"{title}: {figure.title}")
+    yield from _tones(part)
+    yield from _crossed(part)
     if large:
-        yield from _range_figure(part)
+        yield from _ranges(part)
 
 
-def _gap_figure(part: pl.DataFrame) -> Iterator[Figure]:
+def _in_points(row: Result, *keys: str) -> Result:
+    return {key: None if row[key] is None else round(100 * row[key], 3) for key in keys or ("value", "low", "high")}
+
+
+# Gaps
+
+
+def _gaps(part: pl.DataFrame) -> Iterator[Figure]:
     """The widest gaps of every attribute, with the side on which the higher group stands."""
     attributes = phrases.attributes(part)
-    number = max(TOP, MOST_BARS // max(len(attributes), 1))
-    by_attribute = {each: phrases.largest(part, each, number) for each in attributes}
-    bars = [bar for each, rows in by_attribute.items() for bar in _gap_bars(part, each, rows)]
+    count = max(TOP, MOST_BARS // max(len(attributes), 1))
+    rows = [row for each in attributes for row in _attribute_bars(part, each, count)]
     caption = (
         "Mean P(Yes) of one group less that of another, over all wordings, within the other labels, in points. The "
         "lines are intervals that hold for all traits, pairs and attributes together. Hollow: no difference was found. "
         "+ and −: positive and negative traits."
     )
-    rows = sorted((row for rows in by_attribute.values() for row in rows), key=lambda row: -row["value"])
     if rows:
-        yield Figure("gaps", gap_title(rows), caption, chart_parts.gap_bars(bars), "gaps", wide=True)
+        yield Figure("gaps", "the widest gaps", caption, _gap_bars(rows), "gaps", wide=True, answers=("gap",))
 
 
-def gap_title(rows: list[Result]) -> str:
-    """The largest of the gaps that were found; where a wider one was not, the title says which one it means."""
-    found = [row for row in rows if row["found"]]
-    if not found:
-        return "no difference found"
-    first = found[0]
-    higher, lower = pair_names(first)
-    which = "widest gap" if first == rows[0] else "widest gap that was found"
-    return f"{which}: “{first['concept']}”, {higher} {points(first['value'])} points above {lower}"
+def sides(groups: list[str], attribute: str) -> tuple[dict[str, int], tuple[str, str]]:
+    """The order of an attribute's groups, and a word for either end of it; no words where they have no order.
+
+    >>> sides(["3-9", "10-19", "more than 70"], "age")
+    ({'3-9': 3, '10-19': 10, 'more than 70': 70}, ('younger', 'older'))
+    >>> sides(["man", "woman"], "gender")[1], sides(["Black", "Indian", "White"], "race")[1]
+    (('man', 'woman'), ('', ''))
+    """
+    numbers = {group: int(found[0]) for group in groups if (found := re.search(r"\d+", group))}
+    if len(groups) == 2:
+        first, second = groups
+        return {first: 0, second: 1}, (first, second)
+    ordered = attribute in ENDS and len(numbers) == len(set(numbers.values())) == len(groups)
+    return (numbers, ENDS[attribute]) if ordered else ({}, ("", ""))
 
 
-def _gap_bars(part: pl.DataFrame, attribute: str, rows: list[Result]) -> Iterator[Result]:
-    """A heading that names the sides, then the gaps from the right end to the left."""
+def _attribute_bars(part: pl.DataFrame, attribute: str, count: int) -> list[Result]:
+    """A heading that names the sides, then the gaps from the right end to the left; who is higher, where found."""
     names = metric_rows(part, "group_mean").filter(subset=attribute)["group"].unique(maintain_order=True).to_list()
     ranks, (below, above) = sides(names, attribute)
-    if rows:
-        arrows = {"below": f"← {below} higher", "above": f"{above} higher →"} if below else {}
-        yield {"heading": attribute_name(attribute), **arrows}
-    bars = [
-        _gap_bar(row, mirrored=bool(below) and ranks.get(row["group"], 0) < ranks.get(row["against"], 0))
-        for row in rows
-    ]
-    yield from sorted(bars, key=lambda bar: -bar["value"])
+    arrows = {"below": f"← {below} higher", "above": f"{above} higher →"} if below else {}
+    made = list[Result]()
+    for row in phrases.largest(part, attribute, count):
+        ends, (higher, lower) = _in_points(row), pair_names(row)
+        if below and ranks.get(row["group"], 0) < ranks.get(row["against"], 0):
+            value, low, high = (None if end is None else -end for end in ends.values())
+            ends = {"value": value, "low": high, "high": low}
+        blank = "\n" if len(higher + lower) > SHORT_PAIR else " "
+        text = {"pair": pair_text(row), "points": points(row["value"], points_decimals(row))}
+        kept = {key: row[key] for key in ("concept", "valence", "found", "p_value", "n")}
+        made.append({**kept, **ends, **text, "who": f"{higher}{blank}above {lower}" if row["found"] else "none found"})
+    heading = [{"heading": attribute_name(attribute), **arrows}] if made else []
+    return heading + sorted(made, key=lambda bar: -bar["value"])
 
 
-def _gap_bar(row: Result, *, mirrored: bool) -> Result:
-    """A gap in points, to the left if `mirrored`; who is higher is written only where that was found."""
-    ends = _in_points(row)
-    if mirrored:
-        ends = {
-            key: None if ends[of] is None else -ends[of]
-            for key, of in (("value", "value"), ("low", "high"), ("high", "low"))
-        }
-    higher, lower = pair_names(row)
-    who = (
-        f"{higher}{chart_parts.LINE if len(higher + lower) > chart_parts.SHORT_PAIR else ' '}above {lower}"
-        if row["found"]
-        else "none found"
-    )
-    kept = {key: row[key] for key in ("concept", "valence", "found", "p_value", "n")}
-    return {**kept, **ends, "pair": pair_text(row), "who": who, "points": points(row["value"], points_decimals(row))}
+def _gap_bars(rows: Rows) -> Layers:
+    """Bars to the side on which the higher group stands, under a heading for each attribute; hollow: none found.
+
+    The value stands at the end of the bar, who is higher on its other side.
+    """
+    names = [row.get("heading") or f"{row['concept']} {SIGNS.get(row['valence'], '')}".strip() for row in rows]
+    headings = [{**row, "row": place} for place, row in enumerate(rows) if "heading" in row]
+    made = [{**row, "row": place} for place, row in enumerate(rows) if "heading" not in row]
+    most = 1.35 * max(abs(bar[key]) for bar in made for key in ("value", "low", "high") if bar[key] is not None) or 1.0
+    bold = {"condition": {"test": f"indexof({[row['row'] for row in headings]}, datum.value) >= 0", "value": 700}}
+    label: dict[str, Any] = {"labelExpr": f"{json.dumps(names)}[datum.value]", "labelLimit": by_width(100, 180)}
+    axis = alt.Axis(**label, labelFontWeight={**bold, "value": 400}, ticks=False, domain=False)
+    y = alt.Y("row:O", title=None, scale=alt.Scale(domain=list(range(len(rows)))), axis=axis)
+    unsigned = {"tickCount": 5, "labelExpr": "format(abs(datum.value), '~r')"}
+    x = Axis("points of P(Yes)", scale={"domain": [-most, most], "nice": False}, labels=unsigned).x()
+    kinds = [kind for kind in VALENCE_COLOURS if kind in order(made, "valence")]
+    scale = named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds])
+    stroke, fill = (channel("valence:N", scale=scale, legend=None) for channel in (alt.Stroke, alt.Fill))
+    tooltip = [alt.Tooltip("concept:N", title="trait"), "pair:N", alt.Tooltip("points:N"), "low:Q", "high:Q"]
+    tooltip += [alt.Tooltip("p_value:Q", title="corrected p", format=".2g"), "n:Q"]
+    base = chart(made).encode(y=y)
+    bar = base.mark_bar(height=11, strokeWidth=1.5, aria=False)
+    bar = bar.encode(x=x, stroke=stroke, fill=fill, fillOpacity=shown(0), tooltip=tooltip)
+    layers = [bar, whiskers(base, strokeWidth=1.5, color=INK, opacity=0.7), *_bar_labels(made, headings, y)]
+    return alt.layer(*layers, rule_at(0.0)).properties(height=24 * len(rows))
 
 
-def _in_points(row: Result) -> Result:
-    return {key: None if row[key] is None else round(100 * row[key], 3) for key in ("value", "low", "high")}
+def _bar_labels(made: Rows, headings: Rows, y: alt.Y) -> Iterator[Any]:
+    """At the end of each bar its value, on its other side who is higher, and in the headings what a side means."""
+    for right, outer, inner in ((True, "high", "low"), (False, "low", "high")):
+        side = [bar for bar in made if (bar["value"] >= 0) == right]
+        texts = [({**row, "at": 0, "text": row.get("above" if right else "below", "")}, right) for row in headings]
+        for key, end, rightwards in (("points", outer, right), ("who", inner, not right)):
+            for bar in side:  # beyond the bar, its interval and 0
+                ends = [0.0, bar["value"], *([] if bar[end] is None else [bar[end]])]
+                at = max(ends) if rightwards else min(ends)
+                texts.append(({"row": bar["row"], "text": bar[key], "at": at}, rightwards))
+        aligns: tuple[tuple[Any, int], ...] = (("left", 4), ("right", -4))
+        for align, off in aligns:
+            rows = [row for row, rightwards in texts if rightwards == (off > 0)]
+            mark = chart(rows).mark_text(align=align, dx=off, lineBreak="\n", lineHeight=10, fontSize=10, color=INK)
+            yield mark.encode(x="at:Q", y=y, text="text:N")
 
 
-def _deviation_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
-    table = phrases.deviations(part)
+# Trait by trait
+
+
+def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
+    table, traits = phrases.deviations(part), phrases.traits_in_order(part)
     groups = list(dict.fromkeys(table["group"]))
     if len(groups) < 3:  # one of two columns would mirror the other
         return
-    found = pl.col("concept").is_in(_found(part))
-    cells = table.select("group", "points", trait="concept", found=found.cast(pl.Int64)).to_dicts()
-    title = f"{attribute_name(attribute)}: {deviation_title(part, table, attribute)}"
+    found = pl.col("concept").is_in(phrases.gaps(part).filter("found")["concept"].to_list())
+    cells = table.select("group", value="points", trait="concept", found=found.cast(pl.Int64))
+    title = "no difference found"
+    for cell in cells.filter(pl.col("found") == 1).sort(pl.col("value").abs(), descending=True).head(1).to_dicts():
+        side, group = "above" if cell["value"] > 0 else "below", group_name(cell["group"], attribute)
+        size = f"{abs(cell['value']):.1f} points {side} the mean"
+        title = f"largest deviation: {group} for “{cell['trait']}”, {size}"
     caption = (
         "Group mean minus the mean over everyone, in points of P(Yes), averaged over the wordings. Within each valence "
         "the widest gap comes first. Pale: no difference was found."
     )
-    chart = chart_parts.heat_map(cells, groups, phrases.traits_in_order(part))
-    yield Figure(f"deviations-{slug}", title, caption, chart, "traits")
+    lines = [name for kind, names in traits.items() for name in (f"{kind} traits:", *names)]
+    tips: list[Any] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
+    headings = [f"{kind} traits:" for kind in traits]
+    across: dict[str, Any] = {"across": "group", "columns": groups, "room": 12}
+    drawing = heatmap(cells.to_dicts(), down="trait", lines=lines, headings=headings, tips=tips, **across)
+    yield Figure("deviations", title, caption, drawing, "traits")
 
 
-def _found(part: pl.DataFrame) -> list[str]:
-    """The traits whose gap was found."""
-    return phrases.gaps(part).filter("found")["concept"].to_list()
-
-
-def deviation_title(part: pl.DataFrame, table: pl.DataFrame, attribute: str) -> str:
-    """The cell farthest from the mean, among the traits whose gap was found."""
-    cells = table.filter(pl.col("concept").is_in(_found(part))).sort(pl.col("points").abs(), descending=True)
-    if not cells.height:
-        return "no difference found"
-    cell = cells.row(0, named=True)
-    side = "above" if cell["points"] > 0 else "below"
-    group = group_name(cell["group"], attribute)
-    return f"largest deviation: {group} for “{cell['concept']}”, {abs(cell['points']):.1f} points {side} the mean"
-
-
-def _valence_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
+def _valence(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     kept = ("value", "landmark", "n", "found")
     rows = [
         {"group": group_name(row["group"], attribute), "valence": row["concept"], **{key: row[key] for key in kept}}
         for row in metric_rows(part, "valence_share").with_columns(found=FOUND).to_dicts()
     ]
     if rows:
-        title = f"{attribute_name(attribute)}: {valence_title(rows)}"
         caption = (
             "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
             "wording, however small the difference. Tick: with shuffled labels. Pale: no difference from that was "
             "found, all groups and attributes together."
         )
-        yield Figure(f"valence-{slug}", title, caption, chart_parts.valence_bars(rows), "valence")
+        marks = series(rows, "valence", VALENCE_COLOURS, columns=2, symbolType="square")
+        tips: list[Any] = ["group:N", "valence:N", alt.Tooltip("value:Q", title="per cent")]
+        tips += [alt.Tooltip("landmark:Q", title="shuffled labels", format=".1f"), alt.Tooltip("n:Q", title="traits")]
+        x = Axis("per cent of traits", scale={"domain": [0, 100]})
+        drawing = bars(rows, x, down="group", lane="valence", marks=marks, tick="landmark", tips=tips, room=13)
+        yield Figure("valence", valence_title(rows), caption, drawing, "valence")
 
 
 def valence_title(rows: list[Result]) -> str:
@@ -158,91 +221,117 @@ def valence_title(rows: list[Result]) -> str:
     if not found:
         return "no share of traits above the mean differs from shuffled labels"
     far = max(found, key=lambda row: abs(row["value"] - row["landmark"]))
-    return (
-        f"{far['value']:.0f} % of {far['valence']} traits above the mean for {far['group']}, "
-        f"{far['landmark']:.0f} % with shuffled labels"
-    )
+    shuffled = f"{far['landmark']:.0f} % with shuffled labels"
+    return f"{far['value']:.0f} % of {far['valence']} traits above the mean for {far['group']}, {shuffled}"
 
 
-def _tone_figure(part: pl.DataFrame) -> Iterator[Figure]:
+def _tones(part: pl.DataFrame) -> Iterator[Figure]:
     table = phrases.by_tone(part)
-    if table["group"].n_unique() < 3:
-        return
     rows = table.with_columns(tone=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("tone").to_dicts()
-    if rows:
-        title = f"mean P(Yes) from light to dark skin tone: {tone_title(rows)}"
-        caption = (
-            "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
-            "labelled. Bands: 95 % intervals over the images of a tone."
-        )
-        yield Figure("skin-tone-curve", title, caption, chart_parts.tone_curve(rows), "tones", wide=True)
+    if table["group"].n_unique() < 3 or not rows:
+        return
+    values = {kind: [row["value"] for row in rows if row["valence"] == kind] for kind in order(rows, "valence")}
+    ranges = [f"{kind} traits {percent_range(min(means), max(means), 1)}" for kind, means in values.items()]
+    title = f"mean P(Yes) from light to dark skin tone: {'; '.join(ranges)}"
+    caption = (
+        "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
+        "labelled. Bands: 95 % intervals over the images of a tone."
+    )
+    marks = series(rows, "valence", VALENCE_COLOURS, VALENCE_SHAPES, columns=2)
+    x, y = alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)), Axis("mean P(Yes)", percent=True)
+    y = y._replace(scale={"zero": False})
+    drawing = curves(rows, x, y, marks=marks, band=True, tips=("tone", "valence"))
+    yield Figure("skin-tone-curve", title, caption, drawing, "tones", wide=True)
 
 
-def tone_title(rows: list[Result]) -> str:
-    """The range of the means of each valence."""
-    kinds = dict.fromkeys(row["valence"] for row in rows)
-    values = {kind: [row["value"] for row in rows if row["valence"] == kind] for kind in kinds}
-    return "; ".join(f"{kind} traits {percent_range(min(means), max(means), 1)}" for kind, means in values.items())
-
-
-def _crossed_figure(part: pl.DataFrame) -> Iterator[Figure]:
+def _crossed(part: pl.DataFrame) -> Iterator[Figure]:
+    """Intersections down, their names above the marks so that long ones fit a phone; hollow: none found."""
     table = phrases.favoured(part)
     if table.height < 2:
         return
-    off, spread = table.filter("found").height, one_row(part, "interaction_spread")
     rows = [
-        {"group": row["group"], "n": row["n"], **_in_points(row), "found": int(row["found"]), "alone": _alone(row)}
+        {
+            "group": row["group"],
+            "n": row["n"],
+            "found": int(row["found"]),
+            **_in_points(row),
+            **_in_points(row, "expected"),
+        }
         for row in phrases.ends(table, CROSSED)
     ]
-    title = f"of {table.height} intersections, {off} differ from the mean"
-    if spread is not None and spread["verdict"] in (DIFFERENCE, NONE_FOUND):
-        title += (
-            ", also beyond their single attributes" if spread["verdict"] == DIFFERENCE else "; no interaction found"
-        )
     caption = (
         "Positive traits minus negative ones, against the mean over everyone; the most and the least favoured. "
         "Intervals hold for all intersections together. Hollow: no difference was found. Tick: what the single "
         "attributes add up to."
     )
-    yield Figure("intersections", title, caption, chart_parts.favour_forest(rows), "crossed", wide=True)
+    low = min(0.0, *(row[key] for row in rows for key in ("low", "expected", "value") if row[key] is not None))
+    x = Axis("points off the mean", scale={"domainMin": low, "nice": False}).x()
+    base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=order(rows, "group"), axis=None))
+    points = base.mark_point(size=60, opacity=1, strokeWidth=2, stroke=SERIES[0], fill=SERIES[0], aria=False)
+    tooltip = ["group:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q", "n:Q"]
+    ticks = base.transform_filter("isValid(datum.expected)")
+    ticks = ticks.mark_tick(thickness=2, size=10, color=INK, opacity=0.8, aria=False)
+    names = base.mark_text(align="left", dx=4, dy=-12, fontSize=11, color=INK, aria=False)
+    drawing = alt.layer(
+        whiskers(base, opacity=0.55, color=SERIES[0]),
+        points.encode(x=x, fillOpacity=shown(0), tooltip=tooltip),
+        ticks.encode(x="expected:Q"),
+        names.encode(text="group:N", x=alt.datum(low)),
+        rule_at(0.0),
+    ).properties(height=32 * len(rows))
+    title = f"the most and the least favoured of {table.height} intersections"
+    yield Figure("intersections", title, caption, drawing, "crossed", wide=True, answers=("intersection",))
 
 
-def _alone(row: Result) -> float | None:
-    return None if row["expected"] is None else round(100 * row["expected"], 3)
+# Wordings
 
 
-def _range_figure(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every trait's range over the wordings."""
-    row, ranges = one_row(part, "wording_sensitive"), phrases.wording_ranges(part)
-    if row is None or ranges.height < STRIP:
+def _ranges(part: pl.DataFrame) -> Iterator[Figure]:
+    """Every trait's range over the wordings: traits across, the farthest first."""
+    ranges = widest_first(metric_rows(part, "wording_range"))
+    if one_row(part, "wording_sensitive") is None or ranges.height < STRIP:
         return
-    rows = [{"trait": each["concept"], **_in_points(each)} for each in ranges.to_dicts()]
-    moved = round(row["value"] * row["n"] / 100)
-    title = f"P(Yes) moves by a point or more with the wording for {moved} of {row['n']} traits"
+    rows = [{"trait": row["concept"], **_in_points(row)} for row in ranges.to_dicts()]
     caption = (
         "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait. The line is at one point."
     )
-    yield Figure("wording-ranges", title, caption, chart_parts.range_strip(rows), "wording", wide=True)
+    traits = order(rows, "trait")
+    named = alt.Axis(labelAngle=-90, labelFontSize=9) if len(traits) <= 40 else None
+    x, y = (
+        alt.X("trait:N", title="traits", sort=traits, axis=named),
+        Axis("points of P(Yes)", scale={"domainMin": 0}).y(),
+    )
+    tips: list[Any] = ["trait:N", alt.Tooltip("value:Q", title="points")]
+    line = rule_at(1.0, "y")
+    marks = Series(alt.value(SERIES[0]))  # type: ignore[arg-type]
+    drawing = scatter(rows, x, y, marks=marks, tips=tips, also=[line], size=24, height=240)
+    title = "how far P(Yes) moves with the wording"
+    yield Figure("wording-ranges", title, caption, drawing, "wording", wide=True, answers=("sensitive",))
 
 
-def _wording_figure(part: pl.DataFrame, attribute: str, slug: str) -> Iterator[Figure]:
+def _wordings(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
+    """A trait's gap in each wording against their mean, with the line on which all agree."""
     table = phrases.wording_gaps(part)
     if table["template"].n_unique() < 2:
         return
-    title = f"{attribute_name(attribute)}: {wording_title(table, _found(part))}"
+    found = phrases.gaps(part).filter("found")["concept"].to_list()
+    turned = table.filter(pl.col("gap") < 0, pl.col("concept").is_in(found))["concept"].n_unique()
+    title = "no difference found"  # gaps of noise are reversed by some wording anyway
+    if found:
+        title = f"in some wording {turned} of the {len(found)} gaps found point the other way"
+        title = title if turned else "in no wording does a gap that was found point the other way"
     caption = (
         "Each column of marks is a trait: the gap of its widest pair in each wording, against their mean. On the line "
         "all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance."
     )
-    chart = chart_parts.wording_scatter(table.rename({"concept": "trait", "template": "wording"}).to_dicts())
-    yield Figure(f"wordings-{slug}", title, caption, chart, "wording")
-
-
-def wording_title(table: pl.DataFrame, found: list[str]) -> str:
-    """Whether a wording reverses any of the gaps that were found; gaps of noise reverse anyway."""
-    if not found:
-        return "no difference found"
-    reversed_gaps = table.filter((pl.col("gap") < 0) & pl.col("concept").is_in(found))["concept"].n_unique()
-    if not reversed_gaps:
-        return "in no wording does a gap that was found point the other way"
-    return f"in some wording {reversed_gaps} of the {len(found)} gaps found point the other way"
+    rows = table.rename({"concept": "trait", "template": "wording"}).to_dicts()
+    names = order(rows, "wording")
+    shapes = {name: WORDING_SHAPES[k % len(WORDING_SHAPES)] for k, name in enumerate(names)}
+    colours = {name: SERIES[k % len(SERIES)] for k, name in enumerate(names)}
+    x = Axis("mean gap of the trait, in points", scale={"domainMin": 0}).x("mean")
+    y, most = Axis("gap in one wording, in points").y("gap"), max(row["mean"] for row in rows)
+    line = chart([{"mean": 0, "gap": 0}, {"mean": most, "gap": most}])
+    also = [line.mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5).encode(x=x, y=y), rule_at(0.0, "y")]
+    tips = ["trait:N", "wording:N", "gap:Q", "mean:Q"]
+    marks = series(rows, "wording", colours, shapes, columns=5)
+    yield Figure("wordings", title, caption, scatter(rows, x, y, marks=marks, tips=tips, also=also, size=24), "wording")

@@ -25,27 +25,17 @@ from beholder.chapter.numbers import (
     signed,
 )
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.core.results import WITHIN
 from beholder.metrics.group_tests import ALPHA
 from beholder.studies.gras import phrases
 from beholder.studies.gras.groups import ATTRIBUTES
-from beholder.studies.gras.phrases import (
-    attribute_name,
-    attribute_names,
-    group_name,
-    pair_names,
-    pair_text,
-    score,
-    within,
-)
+from beholder.studies.gras.phrases import attribute_name, attribute_names, group_name, pair_names, pair_text, score
 from beholder.studies.gras.planted import false_calls, recovered
 
-ANSWERS = 0.5
-"""Below this mean probability of yes or no, a model is not answering the question."""
-SMALL = 0.01
-"""A gap below one point of P(Yes) is called small."""
+ANSWERS = 0.5  # below this mean probability of yes or no, a model is not answering the question
+SMALL = 0.01  # a gap below one point of P(Yes) is called small
 TOGETHER = "for all traits, pairs of groups and attributes together"
-FEW = 3
-"""Groups that a sentence about valences names."""
+FEW = 3  # groups that a sentence about valences names
 
 
 def gras_findings(part: pl.DataFrame) -> list[Finding]:
@@ -53,27 +43,25 @@ def gras_findings(part: pl.DataFrame) -> list[Finding]:
     return [finding for find in FINDERS for finding in find(part)]
 
 
-def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
+def _answer_share(part: pl.DataFrame) -> float | None:
+    """The mean probability of yes or no."""
     masses = metric_rows(part, "answer_mass")
-    if not masses.height or _mean(masses) >= ANSWERS:
+    return float(masses["value"].to_numpy().mean()) if masses.height else None
+
+
+def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
+    share, masses = _answer_share(part), metric_rows(part, "answer_mass").sort("value").to_dicts()
+    if share is None or share >= ANSWERS:
         return
+    low, high = (percent(masses[place]["value"]) for place in (0, -1))
+    by_wording = f"{low} to {high} by wording" if len(masses) > 1 else "one wording"
     sentence = (
-        f"On average {percent(_mean(masses))} of its probability falls on yes or no ({_by_wording(masses)}); the rest "
-        "goes to other words. The scores and gaps below are computed from P(Yes) anyway: they say little about such a "
-        "model."
+        f"On average {percent(share)} of its probability falls on yes or no ({by_wording}); the rest goes to other "
+        "words. The scores and gaps below are computed from P(Yes) anyway: they say little about such a model."
     )
-    first, *others = masses.to_dicts()
+    first, *others = metric_rows(part, "answer_mass").to_dicts()
     headline = "It mostly answers with something other than yes or no"
     yield finding(first, "answers", headline, sentence, verdict=FACT, more=others)
-
-
-def _by_wording(masses: pl.DataFrame) -> str:
-    low, high = (percent(value) for value in (masses["value"].min(), masses["value"].max()))  # type: ignore[arg-type]
-    return f"{low} to {high} by wording" if masses.height > 1 else "one wording"
-
-
-def _mean(table: pl.DataFrame) -> float:
-    return float(table["value"].to_numpy().mean())
 
 
 def _variant(part: pl.DataFrame) -> Iterator[Finding]:
@@ -89,51 +77,39 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _score(part: pl.DataFrame) -> Iterator[Finding]:
+    """The score as published, and what to compare it with; of a list other than the study's it is in per cent."""
     published, expected = one_row(part, "bias_score"), one_row(part, "bias_score_expected")
     counted, sized = (one_row(part, f"bias_score_{name}") for name in ("shown", "sized"))
     if published is None:
         return
-    headline = f"{_share(published)} of {_traits(published)} count as biased under the study's rule"
-    headline += "" if expected is None else f"; {_share(expected)} with shuffled labels"
-    sentence = " ".join((_rule(part, published), *_comparisons(expected, counted, sized)))
+    value, n = published["value"], published["n"]
+    sign, traits = "" if n == 100 else " %", "the one trait asked" if n == 1 else f"the {n} traits asked"
+    traits = "100 traits" if n == 100 else traits
+    headline = f"{score(value)}{sign} of {traits} count as biased under the study's rule"
+    sentence = (
+        f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
+        f"cent of {traits} that differ at p ≤ {ALPHA:g} in any wording, averaged over "
+        f"{attribute_names(phrases.attributes(part))}."
+    )
+    if expected is not None:
+        low, high = expected["low"], expected["high"]
+        bounds = "" if low is None else f" ({low:.0f}–{high:.0f} in 95 % of shuffles)"
+        headline += f"; {score(expected['value'])}{'' if expected['n'] == 100 else ' %'} with shuffled labels"
+        sentence += f" With shuffled labels, which mean nothing, the score is {score(expected['value'])}{bounds}."
+    if counted is not None and not counted["value"]:
+        sentence += f" Compared within the other labels, {TOGETHER}, no trait's difference was found."
+    elif counted is not None:
+        then = f"; {score(sized['value'])} if only gaps of at least one point count" if sized else ""
+        sentence += (
+            f" Counting only traits with a difference found, {TOGETHER}, the score is {score(counted['value'])}{then}."
+        )
     more = [row for row in (expected, counted, sized) if row is not None]
     verdict = verdict_of_rows(metric_rows(part, "attribute").to_dicts())
     yield finding(published, "score", headline, sentence, verdict=verdict, more=more)
 
 
-def _share(row: Result) -> str:
-    """Of the study's hundred traits as a number, of any other list in per cent."""
-    return score(row["value"]) + ("" if row["n"] == 100 else " %")
-
-
-def _traits(row: Result) -> str:
-    if row["n"] == 100:
-        return "100 traits"
-    return "the one trait asked" if row["n"] == 1 else f"the {row['n']} traits asked"
-
-
-def _rule(part: pl.DataFrame, published: Result) -> str:
-    attributes, value = attribute_names(phrases.attributes(part)), published["value"]
-    return (
-        f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
-        f"cent of {_traits(published)} that differ at p ≤ {ALPHA:g} in any wording, averaged over {attributes}."
-    )
-
-
-def _comparisons(expected: Result | None, counted: Result | None, sized: Result | None) -> Iterator[str]:
-    """What to compare the published score with."""
-    if expected is not None:
-        low, high = expected["low"], expected["high"]
-        bounds = "" if low is None else f" ({low:.0f}–{high:.0f} in 95 % of shuffles)"
-        yield f"With shuffled labels, which mean nothing, the score is {score(expected['value'])}{bounds}."
-    if counted is not None and not counted["value"]:
-        yield f"Compared within the other labels, {TOGETHER}, no trait's difference was found."
-    elif counted is not None:
-        then = f"; {score(sized['value'])} if only gaps of at least one point count" if sized else ""
-        yield f"Counting only traits with a difference found, {TOGETHER}, the score is {score(counted['value'])}{then}."
-
-
 def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
+    """By attribute where a difference was found, the largest first; the others together."""
     gaps, others, findings, alike, untested = phrases.gaps(part), phrases.other_gaps(part), [], [], []
     for attribute in phrases.attributes(part):
         own, other = (table.filter(pl.col("subset") == attribute) for table in (gaps, others))
@@ -148,40 +124,49 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
     if alike:
         yield _no_gap(alike)
     if untested:
-        yield _too_few(untested)
+        headline = f"Too few people to compare by {attribute_names(row['subset'] for row in untested)}"
+        why = "Fewer than two groups have five people or more, so nothing can be said."
+        sentence = f"{why} Measured: {_listed_gaps(untested)}."
+        yield finding(untested[0], "gap", headline, sentence, verdict=TOO_LITTLE, more=untested[1:])
 
 
 def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
     """An attribute's largest gap that was found, the next ones, and for how many traits there is one."""
-    rows, widest = gaps.filter("found").to_dicts() or others.to_dicts(), gaps.row(0, named=True)
-    first, *next_rows = rows
+    found, other, widest = gaps.filter("found").to_dicts(), others.to_dicts(), gaps.row(0, named=True)
+    first, *next_rows = found or other
     name, (higher, lower) = attribute_name(first["subset"]), pair_names(first)
-    noun = "drawings" if drawn(first["dataset"]) else "images"
-    value = points(first["value"], points_decimals(first))
+    noun, size = "drawings" if drawn(first["dataset"]) else "images", points(first["value"], points_decimals(first))
     place = (
         f"the widest of all gaps by {name}" if first["concept"] == widest["concept"] else "the widest that was found"
     )
+    within = _within(first)
     sentence = (
-        f"For “{first['concept']}” {noun} labelled {higher} get {value} points more P(Yes) than those labelled {lower}"
-        f"{within(first)} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), {place}."
+        f"For “{first['concept']}” {noun} labelled {higher} get {size} points more P(Yes) than those labelled {lower}"
+        f"{within} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), {place}."
     )
-    sentence += _plain(first)
+    if first.get("plain") is not None and within and points(first["plain"]) != points(first["value"]):
+        sentence += f" Without regard to that the widest gap is {points(first['plain'])} points."
+    sentence += f" Note: {first['remark']}." if first.get("remark") else ""
     next_gaps = [f"“{row['concept']}” {points(row['value'])} ({pair_text(row)})" for row in next_rows[:2]]
     verb = "The next are" if len(next_gaps) > 1 else "The next is"
     sentence += f" {verb} {listed(next_gaps)}." if next_gaps else ""
-    count = len({row["concept"] for row in (*gaps.filter("found").to_dicts(), *others.to_dicts())})
+    count = len({row["concept"] for row in (*found, *other)})
     sentence += f" Differences were found for {count} of {number(gaps.height, 'trait')}."
-    ends = (plural(higher), plural(lower))
-    headline = f"The model affirms “{first['concept']}” more for {ends[0]} than for {ends[1]}, by {value} points"
-    headline = f"By {name}, differences were found, all of them below one point" if first["value"] < SMALL else headline
+    headline = f"By {name}, differences were found, all of them below one point"
+    if first["value"] >= SMALL:
+        ends = f"more for {plural(higher)} than for {plural(lower)}, by {size} points"
+        headline = f"The model affirms “{first['concept']}” {ends}"
     return finding(first, "gap", headline, sentence, verdict=DIFFERENCE, effect=first["value"], more=next_rows[:2])
 
 
-def _plain(row: Result) -> str:
-    """What the gap is without regard to the other labels, and which of them cannot be told apart from the groups."""
-    apart = row.get("plain") is not None and within(row) and points(row["plain"]) != points(row["value"])
-    plain = f" Without regard to that the widest gap is {points(row['plain'])} points." if apart else ""
-    return plain + (f" Note: {row['remark']}." if row.get("remark") else "")
+def _within(row: Result) -> str:
+    """Within which labels, or which stratum, a difference was judged; empty where without any.
+
+    >>> _within({"variant": "within source, race; statement against denial"}), _within({"variant": None})
+    (' within source, race', '')
+    """
+    variant = row["variant"] or ""
+    return f" {attribute_name(variant.split(';')[0])}" if variant.startswith(WITHIN) else ""
 
 
 def _no_gap(tables: list[pl.DataFrame]) -> Finding:
@@ -189,12 +174,10 @@ def _no_gap(tables: list[pl.DataFrame]) -> Finding:
     rows = [table.row(0, named=True) for table in tables]
     ends = [abs(bound) for table in tables for name in ("low", "high") for bound in table[name].drop_nulls()]
     most = f" A difference of up to {points(max(ends))} points may still be there." if ends else ""
-    sentence = (
-        f"The widest gaps: {_listed_gaps(rows)}. Some gap is always the widest; none was found, {TOGETHER}.{most}"
-    )
+    always = f"Some gap is always the widest; none was found, {TOGETHER}.{most}"
+    sentence = f"The widest gaps: {_listed_gaps(rows)}. {always}"
     sentence += "".join(f" Note: {row['remark']}." for row in rows if row["remark"])
-    names = attribute_names(row["subset"] for row in rows)
-    headline = f"No difference found by {names}"
+    headline = f"No difference found by {attribute_names(row['subset'] for row in rows)}"
     return finding(rows[0], "gap", headline, sentence, verdict=NONE_FOUND, more=rows[1:])
 
 
@@ -206,36 +189,28 @@ def _listed_gaps(rows: list[Result]) -> str:
     )
 
 
-def _too_few(rows: list[Result]) -> Finding:
-    names = attribute_names(row["subset"] for row in rows)
-    sentence = (
-        f"Fewer than two groups have five people or more, so nothing can be said. Measured: {_listed_gaps(rows)}."
-    )
-    return finding(rows[0], "gap", f"Too few people to compare by {names}", sentence, verdict=TOO_LITTLE, more=rows[1:])
-
-
 def _valence(part: pl.DataFrame) -> Iterator[Finding]:
     """Which groups have more, or fewer, traits above the mean than shuffled labels give them."""
-    table = phrases.valence_shares(part).filter(pl.col("landmark").is_not_null())
-    if table.is_empty():
+    rows = phrases.valence_shares(part).filter(pl.col("landmark").is_not_null()).to_dicts()
+    if not rows:
         return
-    off, rows = table.filter("found").to_dicts(), table.to_dicts()
+    off = [row for row in rows if row["found"]]
     named = off or rows[:1]
     headline = "No group's share of positive or negative traits was found to differ from shuffled labels"
     if off:
         side = "more" if off[0]["value"] > off[0]["landmark"] else "fewer"
         group = group_name(off[0]["group"], off[0]["subset"])
         headline = f"{group}: {side} {off[0]['concept']} traits above the mean than with shuffled labels"
+    texts = []
+    for row in named[:FEW]:
+        group, traits = group_name(row["group"], row["subset"]), number(row["n"], f"{row['concept']} trait")
+        shuffled = f"(shuffled labels {row['landmark']:.0f} %, {_p_value(row)})"
+        texts.append(f"{group} {row['value']:.0f} % of {traits} {shuffled}")
     sentence = (
-        f"Traits above the mean in every wording: {'; '.join(map(_valence_text, named[:FEW]))}. Shares (groups, "
-        f"positive and negative) that were found to differ from what shuffled labels give: {len(off)} of {len(rows)}."
+        f"Traits above the mean in every wording: {'; '.join(texts)}. Shares (groups, positive and negative) that were "
+        f"found to differ from what shuffled labels give: {len(off)} of {len(rows)}."
     )
     yield finding(named[0], "valence", headline, sentence, verdict=verdict_of_rows(rows), more=named[1:FEW])
-
-
-def _valence_text(row: Result) -> str:
-    group, traits = group_name(row["group"], row["subset"]), number(row["n"], f"{row['concept']} trait")
-    return f"{group} {row['value']:.0f} % of {traits} (shuffled labels {row['landmark']:.0f} %, {_p_value(row)})"
 
 
 def _p_value(row: Result) -> str:
@@ -249,18 +224,21 @@ def _wording(part: pl.DataFrame) -> Iterator[Finding]:
         return
     rows = widest_first(shares).to_dicts()
     by_attribute = [f"{attribute_name(row['subset'])} {percent(row['value'])}" for row in rows]
-    headline = f"{percent(rows[0]['value'])} of how groups differ by {attribute_name(rows[0]['subset'])} changes with "
-    headline += "the wording"
+    by = attribute_name(rows[0]["subset"])
+    headline = f"{percent(rows[0]['value'])} of how groups differ by {by} changes with the wording"
     sentence = (
         "Share of the differences between groups that changes from wording to wording, of the traits with a difference "
-        f"found: {', '.join(by_attribute)}. 0 %: all wordings agree. Chance is taken off.{_answer_share(part)}"
+        f"found: {', '.join(by_attribute)}. 0 %: all wordings agree. Chance is taken off."
     )
+    share = _answer_share(part)
+    if share is not None and share >= ANSWERS:
+        sentence += f" The model does answer: {percent(share)} of its probability falls on yes or no."
     yield finding(rows[0], "wording", headline, sentence, verdict=FACT, effect=rows[0]["value"], more=rows[1:])
 
 
 def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
-    """For how many traits P(Yes) itself moves with the wording, whatever the groups."""
-    row, ranges = one_row(part, "wording_sensitive"), phrases.wording_ranges(part)
+    """For how many traits P(Yes) itself moves with the wording, whatever the groups; and what the study's tests say."""
+    row, ranges = one_row(part, "wording_sensitive"), widest_first(metric_rows(part, "wording_range"))
     if row is None or ranges.is_empty():
         return
     most, traits = ranges.row(0, named=True), number(row["n"], "trait")
@@ -268,64 +246,50 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     headline = f"The probability of yes moves by a point or more with the wording for {moved} of {traits}"
     sentence = (
         f"Mean P(Yes) over everyone lies at least one point apart between two wordings for {moved} of {traits}. The "
-        f"median trait moves by {points(_median(ranges['value']))} points, “{most['concept']}” most: "
+        f"median trait moves by {points(ranges['value'].quantile(0.5, 'linear'))} points, “{most['concept']}” most: "
         f"{points(most['value'])}."
     )
-    tests = phrases.wording_tests(part)
-    if tests is not None:
-        called = f"{tests[0]} of {number(tests[1], 'trait')}"
-        sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) call {called}."
+    both = metric_rows(part, "template_anova").join(metric_rows(part, "template_friedman"), on=["model", "concept"])
+    if both.height:
+        called = both.filter((pl.col("p_value") <= ALPHA) & (pl.col("p_value_right") <= ALPHA)).height
+        of = f"{called} of {number(both.height, 'trait')}"
+        sentence += f" Both of the study's tests (ANOVA and Friedman, p ≤ {ALPHA:g}) call {of}."
     yield finding(row, "sensitive", headline, sentence, verdict=FACT, more=[most])
-
-
-def _median(values: pl.Series) -> float:
-    return float(values.median() or 0.0)  # type: ignore[arg-type]
-
-
-def _answer_share(part: pl.DataFrame) -> str:
-    masses = metric_rows(part, "answer_mass")
-    if not masses.height or _mean(masses) < ANSWERS:
-        return ""
-    return f" The model does answer: {percent(_mean(masses))} of its probability falls on yes or no."
 
 
 def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
     table, spread = phrases.favoured(part), one_row(part, "interaction_spread")
     if table.height < 2:
         return
-    rows = table.to_dicts()
-    above, below = ([row for row in rows if row["found"] and sign * row["value"] > 0] for sign in (1, -1))
-    ends = [*above[:1], *below[-1:]]
-    interacts = spread is not None and spread["verdict"] == DIFFERENCE
-    names = [f"most favoured intersection: {row['group']}" for row in above[:1]]
-    names += [f"least favoured: {row['group']}" for row in below[-1:]]
-    headline = "; ".join(names).replace("most", "Most", 1) if above else "; ".join(names).replace("least", "Least", 1)
-    if not names:
-        headline = (
-            "Intersections differ beyond their single attributes" if interacts else "No intersection found to differ"
-        )
-    named = ends or [rows[0], rows[-1]]
+    rows, spreads = table.to_dicts(), [] if spread is None else [spread]
+    found = [row for row in rows if row["found"]]
+    ends = [row for row in found[:1] if row["value"] > 0] + [row for row in found[-1:] if row["value"] < 0]
+    named = [f"{'most' if row['value'] > 0 else 'least'} favoured: {row['group']}" for row in ends]
+    headline = "No intersection found to differ"
+    if named:
+        headline = "; ".join(named).replace("favoured:", "favoured intersection:", 1)
+    elif spread is not None and spread["verdict"] == DIFFERENCE:
+        headline = "Intersections differ beyond their single attributes"
+    named_rows = ends or [rows[0], rows[-1]]
     sentence = (
         "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone: "
-        f"{', '.join(map(_favour, named))}. Differences from the mean were found for {len(above) + len(below)} of "
+        f"{', '.join(map(_favour, named_rows))}. Differences from the mean were found for {len(found)} of "
         f"{table.height} intersections."
     )
-    sentence += "" if spread is None else f" {_interaction(spread, table.filter('beyond_found'))}"
-    verdict = verdict_of_rows([*rows, *([] if spread is None else [spread])])
-    first, *others = [*named, *([] if spread is None else [spread])]
+    sentence += "".join(f" {_interaction(each, table.filter('beyond_found'))}" for each in spreads)
+    first, *others = [*named_rows, *spreads]
+    headline, verdict = headline[:1].upper() + headline[1:], verdict_of_rows([*rows, *spreads])
     yield finding(first, "intersection", headline, sentence, verdict=verdict, more=others)
 
 
 def _interaction(spread: Result, beyond: pl.DataFrame) -> str:
     """Whether intersections go beyond the sum of their attributes, and which."""
-    p_value = _p_value(spread)
     if spread["verdict"] != DIFFERENCE:
-        return (
-            f"Beyond what their single attributes add up to, no difference between intersections was found ({p_value})."
-        )
+        none = "no difference between intersections was found"
+        return f"Beyond what their single attributes add up to, {none} ({_p_value(spread)})."
     farthest = beyond.sort(pl.col("beyond").abs(), descending=True).to_dicts()
     named = [f"{row['group']} ({signed(row['beyond'])} points)" for row in farthest[:FEW]]
-    return f"They differ beyond what their single attributes add up to ({p_value}): {listed(named)}."
+    return f"They differ beyond what their single attributes add up to ({_p_value(spread)}): {listed(named)}."
 
 
 def _favour(row: Result) -> str:
@@ -342,8 +306,7 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
         return
     by_attribute = []
     for (name,), own in table.group_by(["subset"], maintain_order=True):
-        ordered = own.sort("value").to_dicts()
-        most, least = ordered[-1], ordered[0]
+        least, *_, most = [*own.sort("value").to_dicts()] * (2 if own.height == 1 else 1)
         shares = f"{percent(most['value'])} for {most['group']}"
         shares += "" if own.height == 1 else f", {percent(least['value'])} for {least['group']}"
         by_attribute.append(f"{attribute_name(str(name))}: {shares} ({_p_value(most)})")
@@ -361,29 +324,27 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
         return
     right = [gap for gap in planted if gap.same_direction and gap.row["found"]]
     headline = f"The audit finds {len(right)} of {len(planted)} planted associations"
-    rule = "An association is recovered if a difference was found that points in the planted direction."
-    missed = "" if len(right) == len(planted) else " The others were not found, or point the other way."
-    sentence = f"{rule}{missed}{f' {false_calls(others)}' if others else ''}"
+    sentence = "An association is recovered if a difference was found that points in the planted direction."
+    sentence += "" if len(right) == len(planted) else " The others were not found, or point the other way."
+    sentence += f" {false_calls(others)}" if others else ""
     more = [gap.row for gap in planted[1:]]
     yield finding(planted[0].row, "planted", headline, sentence, verdict=FACT, more=more)
 
 
-def _absent(part: pl.DataFrame) -> Iterator[Finding]:
-    row, absent, measured = one_row(part, "bias_score"), phrases.absent(part), phrases.attributes(part)
-    if row is None or not absent or not measured:
-        return
-    missing, names = attribute_names(absent), attribute_names(measured)
-    sentence = f"There were no two groups of {missing} to compare, so the score is the mean over {names} only."
-    yield finding(row, "absent", f"Not measured: {missing}", sentence, verdict=NOT_MEASURED)
-
-
 def _nothing(part: pl.DataFrame) -> Iterator[Finding]:
     """Where no attribute has two groups, the chapter says so, and little else."""
-    if phrases.attributes(part) or part.is_empty():
-        return
-    *names, last = (attribute_name(attribute) for attribute in ATTRIBUTES)
-    sentence = f"There are no two groups of {', '.join(names)} or {last} with two images or more each."
-    yield finding(part.row(0, named=True), "absent", "No groups to compare", sentence, verdict=NOT_MEASURED)
+    if not phrases.attributes(part) and part.height:
+        names = attribute_names(ATTRIBUTES).replace(" and ", " or ")
+        sentence = f"There are no two groups of {names} with two images or more each."
+        yield finding(part.row(0, named=True), "absent", "No groups to compare", sentence, verdict=NOT_MEASURED)
+
+
+def _absent(part: pl.DataFrame) -> Iterator[Finding]:
+    row, absent, measured = one_row(part, "bias_score"), phrases.attributes(part, absent=True), phrases.attributes(part)
+    if row is not None and absent and measured:
+        missing, only = attribute_names(absent), f"so the score is the mean over {attribute_names(measured)} only."
+        sentence = f"There were no two groups of {missing} to compare, {only}"
+        yield finding(row, "absent", f"Not measured: {missing}", sentence, verdict=NOT_MEASURED)
 
 
 FINDERS = (

@@ -1,37 +1,28 @@
-"""GRAS's attributes, groups, wordings and scores as text.
+"""GRAS's attributes, groups and scores as text, and what the chapter reads off its rows.
 
 Groups are labels that annotators or a classifier gave to pictures; they keep the names that the data gives them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import (
-    FOUND,
-    deciding_rows,
-    metric_rows,
-    once_per_table,
-    turned,
-    widest_first,
-    with_metrics,
-)
+from beholder.chapter.finding import FOUND, deciding_rows, metric_rows, turned, widest_first, with_metrics
 from beholder.chapter.numbers import ABSENT, Result, listed
-from beholder.core.results import PLAIN, WITHIN
-from beholder.metrics.group_tests import ALPHA
+from beholder.core.results import PLAIN
 from beholder.studies.gras.groups import ATTRIBUTES
-from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
+from beholder.studies.gras.prompts import VALENCES
+
+TOP = 5  # how many gaps of an attribute are listed
+CROSSED = 6  # how many of the most favoured and of the least favoured intersections are listed
+MOST_MODELS = 3  # heat maps and wordings are drawn for at most this many models: a page must open on a phone
+TRAIT = ["model", "subset", "concept"]  # the columns that identify a trait's group differences
 
 
 def attribute_name(attribute: str) -> str:
-    """As a sentence has it.
-
-    >>> attribute_name("skin_tone")
-    'skin tone'
-    """
+    """As a sentence has it."""
     return attribute.replace("_", " ")
 
 
@@ -49,57 +40,17 @@ def group_name(group: str, attribute: str) -> str:
     return f"MST {group}" if attribute == "skin_tone" and group.isdecimal() else group
 
 
-ENDS = {"age": ("younger", "older"), "skin_tone": ("lighter", "darker")}
-"""The two ends of an attribute whose groups are numbers."""
-
-
-def sides(groups: list[str], attribute: str) -> tuple[dict[str, int], tuple[str, str]]:
-    """The order of an attribute's groups, and a word for either end of it; no words where they have no order.
-
-    >>> sides(["3-9", "10-19", "more than 70"], "age")
-    ({'3-9': 3, '10-19': 10, 'more than 70': 70}, ('younger', 'older'))
-    >>> sides(["man", "woman"], "gender")[1], sides(["Black", "Indian", "White"], "race")[1]
-    (('man', 'woman'), ('', ''))
-    """
-    numbers = {group: int(found[0]) for group in groups if (found := re.search(r"\d+", group))}
-    if len(groups) == 2:
-        first, second = groups
-        return {first: 0, second: 1}, (first, second)
-    ordered = attribute in ENDS and len(numbers) == len(set(numbers.values())) == len(groups)
-    return (numbers, ENDS[attribute]) if ordered else ({}, ("", ""))
-
-
 def pair_names(row: Result) -> tuple[str, str]:
     """The higher and the lower group of a gap; dashes where the row names none."""
-    higher, lower = (
-        ABSENT if row[end] is None else group_name(row[end], row["subset"]) for end in ("group", "against")
-    )
+    pair = row["group"], row["against"]
+    higher, lower = (ABSENT if end is None else group_name(end, row["subset"]) for end in pair)
     return higher, lower
 
 
 def pair_text(row: Result) -> str:
-    """The two groups of a gap in a line.
-
-    >>> pair_text({"group": "60 and over", "against": "under 60", "subset": "age", "value": 0.1})
-    '60 and over higher than under 60'
-    """
+    """The two groups of a gap in a line."""
     higher, lower = pair_names(row)
     return f"{higher} higher than {lower}" if row["value"] else "no group is higher"
-
-
-def within(row: Result) -> str:
-    """Within which labels, or which stratum, a difference was judged; empty where without any.
-
-    >>> within({"variant": "within source, race; statement against denial"}), within({"variant": None})
-    (' within source, race', '')
-    """
-    variant = row["variant"] or ""
-    return f" {variant.split(';')[0].replace('skin_tone', 'skin tone')}" if variant.startswith(WITHIN) else ""
-
-
-def wording(template: str) -> str:
-    """A template in its own words, where it is the study's."""
-    return TEMPLATES.get(template, "").replace("{}", "…")
 
 
 def score(value: float | None) -> str:
@@ -114,41 +65,24 @@ def score(value: float | None) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if quarters else f"{value:.1f}"
 
 
-def expected_text(row: Result) -> str:
-    """What shuffled labels give, where the row says so; no count is printed alone.
-
-    >>> expected_text({"expected": 21.4}), expected_text({"expected": None})
-    ('21 with shuffled labels', '')
-    """
-    return "" if row["expected"] is None else f"{row['expected']:.0f} with shuffled labels"
-
-
 # What the chapter reads off GRAS's rows
 
-TRAIT = ["model", "subset", "concept"]
-"""The columns that identify a trait's group differences."""
 
-
-def attributes(part: pl.DataFrame) -> list[str]:
-    """The attributes that were measured, in the study's order."""
+def attributes(part: pl.DataFrame, *, absent: bool = False) -> list[str]:
+    """The attributes that were measured, or those for which there was nothing to compare, in the study's order."""
     measured = set(metric_rows(part, "biased_traits")["subset"])
-    return [attribute for attribute in ATTRIBUTES if attribute in measured]
+    return [attribute for attribute in ATTRIBUTES if (attribute in measured) != absent]
 
 
-def absent(part: pl.DataFrame) -> list[str]:
-    """The study's attributes for which there was nothing to compare."""
-    measured = attributes(part)
-    return [attribute for attribute in ATTRIBUTES if attribute not in measured]
-
-
-@once_per_table
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's gap as it was judged, the higher group first, the largest first.
 
     With the columns `found`, `plain` (the published gap, without regard to other labels) and its `remark`, `wording`
     (the share that changes with it), `valence`, and `turned` where the published row names the other group first.
     """
-    table = _upward(deciding_rows(part, "largest_gap")).with_columns(found=FOUND)
+    table = deciding_rows(part, "largest_gap")
+    rows = [turned(row) if (row["value"] or 0.0) < 0 else {**row, "turned": False} for row in table.to_dicts()]
+    table = pl.DataFrame(rows, schema={**table.schema, "turned": pl.Boolean()}).with_columns(found=FOUND)
     table = with_metrics(table, part, TRAIT, wording="wording_share")
     for other in (
         metric_rows(part, "largest_gap").select(*TRAIT, plain="value", remark="note"),
@@ -158,12 +92,6 @@ def gaps(part: pl.DataFrame) -> pl.DataFrame:
     return widest_first(table)
 
 
-def _upward(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the higher group first, as `turned` turns them."""
-    rows = [turned(row) if (row["value"] or 0.0) < 0 else {**row, "turned": False} for row in table.to_dicts()]
-    return pl.DataFrame(rows, schema={**table.schema, "turned": pl.Boolean()})
-
-
 def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Differences that were found in another pair than the widest, or within a single stratum; the largest first."""
     return widest_first(deciding_rows(part, "other_gap").filter(FOUND))
@@ -171,17 +99,7 @@ def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
     """The largest gaps of one model in one attribute."""
-    return gaps(part).filter(pl.col("subset") == attribute).head(number).to_dicts()
-
-
-def attribute_scores(part: pl.DataFrame) -> pl.DataFrame:
-    """`model, subset, corrected, shown, sized`: other scores of each attribute, in per cent of traits.
-
-    Their means over the attributes are the run's `bias_score_corrected`, `bias_score_shown` and `bias_score_sized`.
-    """
-    scores = metric_rows(part, "biased_traits_corrected").select("model", "subset", corrected="value")
-    others = {name: f"biased_traits_{name}" for name in ("shown", "sized")}
-    return with_metrics(scores, part, ["model", "subset"], **others)
+    return gaps(part.filter(pl.col("subset") == attribute)).head(number).to_dicts()
 
 
 def deviations(part: pl.DataFrame) -> pl.DataFrame:
@@ -224,20 +142,7 @@ def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
 def by_tone(part: pl.DataFrame) -> pl.DataFrame:
     """`group, valence, value, low, high, n` over the skin tones: P(Yes) over all traits and wordings."""
     tones = metric_rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
-    numbers = pl.col("value", "low", "high").round(5)
-    return tones.select("group", numbers, "n", valence="concept")
-
-
-def wording_ranges(part: pl.DataFrame) -> pl.DataFrame:
-    """How far P(Yes) over all images moves with the wording, of every trait, the farthest first."""
-    return widest_first(metric_rows(part, "wording_range"))
-
-
-def wording_tests(part: pl.DataFrame) -> tuple[int, int] | None:
-    """For how many traits both of the study's tests have p ≤ 0.05, and of how many; None where there are no tests."""
-    both = metric_rows(part, "template_anova").join(metric_rows(part, "template_friedman"), on=["model", "concept"])
-    called = both.filter((pl.col("p_value") <= ALPHA) & (pl.col("p_value_right") <= ALPHA)).height
-    return (called, both.height) if both.height else None
+    return tones.select("group", pl.col("value", "low", "high").round(5), "n", valence="concept")
 
 
 def valence_shares(part: pl.DataFrame) -> pl.DataFrame:
@@ -258,17 +163,10 @@ def favoured(part: pl.DataFrame) -> pl.DataFrame:
 
 def ends(table: pl.DataFrame, number: int) -> list[Result]:
     """The first and the last rows; all of them where there are not that many."""
-    if table.height <= 2 * number:
-        return table.to_dicts()
-    return [*table.head(number).to_dicts(), *table.tail(number).to_dicts()]
+    first = table.head(number)
+    return [*first.to_dicts(), *table.tail(min(number, table.height - first.height)).to_dicts()]
 
 
 def is_published_measure(part: pl.DataFrame) -> bool:
     """Whether the numbers are the study's P(Yes), and no variant of it."""
     return part.filter(PLAIN)["variant"].drop_nulls().is_empty()
-
-
-def complete(part: pl.DataFrame) -> bool:
-    """Whether a model was asked all that the published score is made of, and nothing else."""
-    traits, wordings = metric_rows(part, "largest_gap")["concept"], metric_rows(part, "overall_mean")["template"]
-    return not absent(part) and set(traits) == set(read_traits()["trait"]) and set(wordings) == set(TEMPLATES)
