@@ -20,7 +20,7 @@ import polars as pl
 from beholder.core.errors import DataError, MissingData
 from beholder.core.files import leads_out
 from beholder.core.tables import read_labels
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import Dataset, published
 
 FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
@@ -149,15 +149,4 @@ def _refuse_bomb(bundle: zipfile.ZipFile, archive: Path, scratch: Path) -> None:
         )
 
 
-SOURCE = DatasetSource(
-    name="apa",
-    title="APA v1: actors, politicians, athletes",
-    licence=LICENCE,
-    origin=REPOSITORY,
-    layout=f"{FOLDER}/actors.txt, {FOLDER}/actors/000.jpg …",
-    images=sum(branch.images for branch in BRANCHES.values()),
-    load=load,
-    fetch=lambda folder: fetch_archive(ARCHIVE, folder, keep=FOLDER),
-    labels="office, sport, award and gender from public sources about public figures, collected by the authors",
-    intended="whether a model knows the occupation and the name of public figures, and for whom it does",
-)
+SOURCE = published("apa", load, fetch=lambda folder: fetch_archive(ARCHIVE, folder, keep=FOLDER))

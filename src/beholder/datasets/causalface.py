@@ -17,7 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import MissingData
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri
 
@@ -129,14 +129,4 @@ def _uncorrected(rows: list[dict[str, object]]) -> Iterator[str]:
         yield f"{kinds['alone']} smiling variants keep their brightness: the same person's picture at 0 is missing"
 
 
-SOURCE = DatasetSource(
-    name="causalface",
-    title="CausalFace: synthetic faces in which one attribute at a time is changed",
-    licence="on request from its authors",
-    origin="the CausalFace authors (on request)",
-    layout="final_picked_smiling/seed_1/asian_female_smiling_0_o2.png …, the same for age, lighting, pose",
-    images=18_000,
-    load=load,
-    labels="the settings of the generator that drew the face",
-    intended="how judgements of faces change when one attribute alone changes",
-)
+SOURCE = published("causalface", load)

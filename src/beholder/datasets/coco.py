@@ -20,7 +20,7 @@ import polars as pl
 
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, objects_in, with_steps
+from beholder.datasets.dataset import SCHEMA, Dataset, objects_in, published, with_steps
 from beholder.datasets.json_stream import JsonTables, Record
 from beholder.datasets.settings import CUTS, GENDER_WORDS, GroupWords, Setting, Settings, Steps, require_words, words_of
 
@@ -303,16 +303,4 @@ def _plain(name: str, path: Path) -> str:
     return name
 
 
-SOURCE = DatasetSource(
-    name="coco",
-    title="COCO 2017 validation: one gender in the captions, objects in boxes",
-    licence=LICENCE,
-    origin="cocodataset.org",
-    layout="annotations/instances_val2017.json, annotations/captions_val2017.json, val2017/*.jpg",
-    images=5000,
-    load=load,
-    count=count_images,
-    settings=SETTINGS,
-    labels="gender from the words of the captions, as annotators perceived the people; objects by annotators",
-    intended="detecting, segmenting and describing everyday objects",
-)
+SOURCE = published("coco", load, count=count_images, settings=SETTINGS)

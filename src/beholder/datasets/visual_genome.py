@@ -19,7 +19,7 @@ import polars as pl
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_text
-from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, with_steps
+from beholder.datasets.dataset import SCHEMA, Dataset, published, with_steps
 from beholder.datasets.json_stream import JsonRecords, Record
 from beholder.datasets.settings import GroupWords, Setting, Settings, Steps
 
@@ -267,17 +267,4 @@ def frequent_concepts(
     return table, objects
 
 
-SOURCE = DatasetSource(
-    name="visual-genome",
-    title="Visual Genome: images with people of one gender, objects as WordNet synsets",
-    licence=LICENCE,
-    origin="the Visual Genome project's page (version 1.4)",
-    layout="objects.json, image_data.json, object_alias.txt, VG_100K/*.jpg, VG_100K_2/*.jpg",
-    images=108_077,
-    load=load,
-    directory="vg",
-    count=lambda folder: len(image_files(folder)),
-    settings=SETTINGS,
-    labels="gender from the WordNet synsets that annotators gave the people; objects by annotators",
-    intended="describing pictures by their objects and relations",
-)
+SOURCE = published("visual-genome", load, count=lambda folder: len(image_files(folder)), settings=SETTINGS)
