@@ -25,7 +25,6 @@ from beholder.datasets.dataset import Dataset, published
 FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
 ARCHIVE = f"{REPOSITORY}/archive/refs/heads/main.zip"
-LICENCE = "MIT"
 
 
 class Branch(NamedTuple):
@@ -55,7 +54,7 @@ def load(folder: Path) -> Dataset:
     tables = [_load_branch(base, name) for name in present]
     notes = [f"{name}: the table {name}.txt is not there" for name in BRANCHES if name not in present]
     notes += [note for name, table in zip(present, tables, strict=True) for note in _deviations(name, table)]
-    return Dataset("apa", "v1", LICENCE, pl.concat(tables, how="diagonal"), tuple(notes))
+    return Dataset("apa", "v1", SOURCE.licence, pl.concat(tables, how="diagonal"), tuple(notes))
 
 
 def _load_branch(base: Path, branch: str) -> pl.DataFrame:

@@ -54,7 +54,10 @@ def load(folder: Path) -> Dataset:
     notes = [f"final_picked_{attribute} is not there" for attribute in VARIED if attribute not in present]
     for attribute in present:
         holds = {seed: set(os.listdir(seed)) for seed in seeds(folder / f"final_picked_{attribute}")}
-        values = levels_there(attribute, set().union(*holds.values()))
+        there, pairs = set().union(*holds.values()), list(product(RACES, GENDERS))
+        # Values that no seed has a file for were never part of this copy.
+        known = ((v, pair) for v in VARIED[attribute].values for pair in pairs)
+        values = list(dict.fromkeys(v for v, pair in known if not there.isdisjoint(file_names(attribute, *pair, v))))
         absent = [value for value in VARIED[attribute].values if value not in values]
         notes += [f"{attribute}: no seed has a file for {', '.join(absent)}"] if absent else []
         for seed, files in holds.items():
@@ -80,13 +83,6 @@ def file_names(attribute: str, race: str, gender: str, value: str) -> list[str]:
     """What a picture's file may be called, the preferred first."""
     varied = VARIED[attribute]
     return [f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png" for suffix in varied.suffixes]
-
-
-def levels_there(attribute: str, files: set[str]) -> list[str]:
-    """The values that any seed has a file for: those that none has were never part of this copy."""
-    pairs = list(product(RACES, GENDERS))
-    known = VARIED[attribute].values
-    return [v for v in known if any(not files.isdisjoint(file_names(attribute, *pair, v)) for pair in pairs)]
 
 
 def _pictures(seed: Path, files: set[str], attribute: str, values: list[str]) -> Iterator[dict[str, object] | None]:

@@ -130,7 +130,6 @@ def _box_pixels(tables: JsonTables, record: Record) -> float:
 
 # COCO 2017
 
-LICENCE = "annotations CC BY 4.0; images by their Flickr licences"
 SETTINGS = {
     "split": Setting("val2017", "which files are read: val2017, train2017"),
     "instances": Setting("", "another file of boxes, in COCO's format"),
@@ -165,11 +164,13 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     kept = frequent_categories(instances, chosen, folder, steps, groups=groups)
     table, objects = _tables(group_of, instances, kept, steps)
     pictures = chosen.path("images", folder) or image_folder(folder, split)
-    names = [_plain(instances.images[int(image)][0], boxes) for image in table["image_id"]]
+    names = [instances.images[int(image)][0] for image in table["image_id"]]
+    if odd := [name for name in names if name in ("", ".", "..") or "/" in name or "\\" in name]:
+        raise DataError(f"{boxes} names the image file {odd[0]!r}, which lies outside the folder of images.")
     uris = pl.Series("uri", [str(pictures / name) for name in names])
     table = table.select("image_id", uris, pl.col("group").alias(groups.attribute))
     contents = [file_digest(boxes), file_digest(captions), chosen.contents(folder)]
-    whole = Dataset("coco", f"{split}, {digest(contents)}", LICENCE, table, objects=objects, group_words=groups)
+    whole = Dataset("coco", f"{split}, {digest(contents)}", SOURCE.licence, table, objects=objects, group_words=groups)
     return with_steps(whole, steps, map(str, words_by_image))
 
 
@@ -294,13 +295,6 @@ def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
         .with_columns(pl.concat_list("concept").alias("names"))
         .select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
     )
-
-
-def _plain(name: str, path: Path) -> str:
-    """A file's name; one that leads out of the folder is refused."""
-    if not name or name in (".", "..") or "/" in name or "\\" in name:
-        raise DataError(f"{path} names the image file {name!r}, which lies outside the folder of images.")
-    return name
 
 
 SOURCE = published("coco", load, count=count_images, settings=SETTINGS)

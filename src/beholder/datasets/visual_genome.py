@@ -175,7 +175,6 @@ def image_files(folder: Path) -> dict[str, str]:
 
 # Visual Genome
 
-LICENCE = "CC BY 4.0"
 GENDER_TERMS = GroupWords(  # the study's synsets
     "gender",
     {
@@ -228,7 +227,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     uris = [files.get(image, str(folder / "VG_100K" / f"{image}.jpg")) for image in table["image_id"]]
     table = table.select("image_id", pl.Series("uri", uris), pl.col("group").alias(groups.attribute))
     revision = digest([file_digest(path), chosen.contents(folder)])
-    whole = Dataset("visual-genome", revision, LICENCE, table, objects=objects, group_words=groups)
+    whole = Dataset("visual-genome", revision, SOURCE.licence, table, objects=objects, group_words=groups)
     return with_steps(whole, steps, collected.every_image)
 
 
