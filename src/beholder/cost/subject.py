@@ -18,6 +18,7 @@ from typing import Any
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.catalog import BYTES, FAMILIES, family_of, lookup, name_forms, nearest
 from beholder.models.checkpoint.files import ConfigFile, matching, read_config
+from beholder.models.generative.model_types import model_type_of
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address
 
@@ -28,7 +29,6 @@ KNOWN = (*CONTRASTIVE, *GENERATIVE)
 TOWERS = ("clip_vision_model", "siglip_vision_model")
 EVEN_HEADS = ("llama", "mistral", "qwen2", "qwen2_5_vl_text", "qwen2_vl_text")  # heads share the width by default
 LANGUAGE_MODELS = (*EVEN_HEADS, "gemma", "gemma2", "gemma3_text", "qwen3", "qwen3_vl_text")
-LOOKS_BACK = ("paligemma",)  # the picture looks at the question: only the image tower's work is shared
 
 
 @dataclass(frozen=True)
@@ -347,7 +347,7 @@ def _generative(config: ConfigFile, kind: str) -> Shapes:
     else:
         tokens = config["mm_tokens_per_image"] if kind == "gemma3" else None
         tower = replace(tower, per_token=seen * read, tokens=tokens)
-    return Shapes("generative", tower, words, looks_back=kind in LOOKS_BACK)
+    return Shapes("generative", tower, words, looks_back=model_type_of(kind).reuse is not None)
 
 
 def _language_model(config: ConfigFile) -> Words:

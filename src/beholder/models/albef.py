@@ -26,7 +26,7 @@ from beholder.models.checkpoint.checkpoint import (
 )
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.matching import BlipMatcher, MatchingScorer, TextReading, Texts, unit
-from beholder.models.spec import Config, LoadOptions, ModelSpec, Module, Tensor
+from beholder.models.spec import Config, LoadOptions, ModelSpec, Tensor
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
 
@@ -99,19 +99,14 @@ class AlbefModel(torch.nn.Module):  # type: ignore[misc]
         self.text_proj = nn.Linear(config.text_width, config.embed_dim)
         self.itm_head = nn.Linear(config.text_width, 2)
         self.temp = nn.Parameter(torch.ones([]))
-        self._fusion_layer = config.fusion_layer
+        self.fusion_layer = config.fusion_layer
 
     def text_states(self, ids: Tensor) -> Tensor:
         """`[n, tokens, width]` of texts of one length, before any picture is seen."""
         states = self.embeddings(input_ids=ids)
-        for layer in self.layer[: self._fusion_layer]:
+        for layer in self.layer[: self.fusion_layer]:
             states = layer(states)
         return states
-
-    @property
-    def fusing_layers(self) -> Module:
-        """The later text layers, which attend to the picture."""
-        return self.layer[self._fusion_layer :]
 
 
 def _sizes(config: AlbefConfig, tower: str) -> dict[str, int | str]:
@@ -136,7 +131,7 @@ class AlbefMatcher(BlipMatcher):
     """The parts of ALBEF in the order a score needs them; texts meet pictures as in BLIP."""
 
     def __init__(self, model: AlbefModel) -> None:
-        super().__init__(model, model.fusing_layers, model.visual_encoder)
+        super().__init__(model, model.layer[model.fusion_layer :], model.visual_encoder)
 
     def texts(self, ids: Tensor) -> Texts:
         """The text layers' states, on to where the fusion reads the picture, and the first one projected."""
@@ -148,7 +143,7 @@ class AlbefMatcher(BlipMatcher):
         """One pair through BLIP's own layers, nothing shared or kept."""
         pictures, states = self.pictures(pixels), self._model.text_states(ids)
         cosine = pictures.vectors[:, 0] @ unit(self._model.text_proj(states[:, 0])).T
-        for layer in self._model.fusing_layers:
+        for layer in self._layers:
             states = layer(states, pictures.states)
         return self._model.itm_head(states[:, 0]), cosine
 
@@ -179,8 +174,22 @@ WORDS, TOKEN_TYPES = "embeddings.word_embeddings.weight", "embeddings.token_type
 
 
 def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
-    """The model with these weights; what is missing, left over or of another shape is an error."""
-    ours = _with_token_types(renamed(weights), config, folder)
+    """The model with the weights that make a score; what is missing, left over or of another shape is an error."""
+    ours = {}
+    for name, value in weights.items():
+        if not ASIDE.search(name):
+            for pattern, replacement in RENAMED:
+                name = re.sub(pattern, replacement, name)
+            ours[name] = value
+    types = ours.pop(TOKEN_TYPES, None)
+    # ALBEF adds the vector of token type 0 to every word's; LAVIS has none, and passes over them in a file.
+    if config.code != "lavis" and WORDS in ours:
+        if types is None:
+            raise ModelError(
+                f"The weights in {folder} have no token_type_embeddings, which ALBEF's own code trains.\n"
+                'A checkpoint of LAVIS is read as such with "code": "lavis" in config.json.'
+            )
+        ours[WORDS] = ours[WORDS] + types[0]
     if POSITIONS not in ours:
         raise ModelError(f"The weights in {folder} have no visual_encoder.pos_embed: this is no ALBEF checkpoint.")
     size = config.image_size or math.isqrt(ours[POSITIONS].shape[1] - 1) * config.patch_size
@@ -188,17 +197,6 @@ def build(weights: Weights, config: AlbefConfig, *, folder: Path) -> AlbefModel:
     model = AlbefModel(config, image_size=size)
     take_weights(model, ours, folder)
     return model
-
-
-def renamed(weights: Weights) -> dict[str, Tensor]:
-    """The weights that make a score, under our names."""
-    ours = {}
-    for name, value in weights.items():
-        if not ASIDE.search(name):
-            for pattern, replacement in RENAMED:
-                name = re.sub(pattern, replacement, name)
-            ours[name] = value
-    return ours
 
 
 def resized_positions(table: Tensor, *, side: int) -> Tensor:
@@ -209,19 +207,6 @@ def resized_positions(table: Tensor, *, side: int) -> Tensor:
     grid = table[:, 1:].float().reshape(1, old, old, -1).permute(0, 3, 1, 2)
     grid = torch.nn.functional.interpolate(grid, size=(side, side), mode="bicubic", align_corners=False)
     return torch.cat([table[:, :1], grid.permute(0, 2, 3, 1).flatten(1, 2).to(table.dtype)], dim=1)
-
-
-def _with_token_types(weights: dict[str, Tensor], config: AlbefConfig, folder: Path) -> dict[str, Tensor]:
-    """ALBEF adds the vector of token type 0 to every word's; LAVIS has none, and passes over them in a file."""
-    types = weights.pop(TOKEN_TYPES, None)
-    if config.code == "lavis" or WORDS not in weights:
-        return weights
-    if types is None:
-        raise ModelError(
-            f"The weights in {folder} have no token_type_embeddings, which ALBEF's own code trains.\n"
-            'A checkpoint of LAVIS is read as such with "code": "lavis" in config.json.'
-        )
-    return weights | {WORDS: weights[WORDS] + types[0]}
 
 
 def parse_config(values: ConfigFile, folder: Path) -> AlbefConfig:

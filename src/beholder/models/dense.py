@@ -44,9 +44,12 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     _require_backbone(config)
     kind = DENSE[model_type]
     checkpoint, device, *_ = opened = open_checkpoint(folder, options, origin, auto=kind.auto)
+    longest, model = checkpoint.tokenizer.model_max_length, checkpoint.model.config
+    positions = getattr(model.text_config, "max_position_embeddings", longest)
+    limit = min(longest, positions, getattr(model, "max_text_len", positions))
     settings = {
         "image_processor": image_settings(checkpoint.image_processor),
-        "text": {"form": kind.form, "max_length": text_limit(checkpoint)},
+        "text": {"form": kind.form, "max_length": int(limit)},
         "presence": kind.reading,
     }
     spec = opened.spec(name, "transformers", settings)
@@ -265,13 +268,6 @@ def _best(logits: Tensor) -> Tensor:
 def probability(logits: Tensor) -> Tensor:
     """The sigmoid; a logit that is infinite or no number stays unusable instead of becoming 0 or 1."""
     return torch.where(torch.isfinite(logits), torch.sigmoid(logits), torch.nan)
-
-
-def text_limit(checkpoint: Checkpoint) -> int:
-    """How many tokens the model reads of one text."""
-    config = checkpoint.model.config
-    positions = getattr(config.text_config, "max_position_embeddings", checkpoint.tokenizer.model_max_length)
-    return int(min(checkpoint.tokenizer.model_max_length, positions, getattr(config, "max_text_len", positions)))
 
 
 def _require_backbone(config: ConfigFile) -> None:

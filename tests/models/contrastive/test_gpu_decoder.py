@@ -91,8 +91,8 @@ def test_only_plain_jpegs_are_left_to_the_card(data: memoryview, pixels: int):
     assert plain_jpeg(data) == pixels
 
 
-def test_a_card_is_needed_and_said():
-    with pytest.raises(ModelError, match="needs an NVIDIA card"):
+def test_a_gpu_is_needed_and_said():
+    with pytest.raises(ModelError, match="needs an NVIDIA GPU"):
         GpuDecoder(SQUARE, "cpu")
     with pytest.raises(ModelError, match="bilinear or bicubic"):
         GpuDecoder(Cut(8, Image.Resampling.LANCZOS, (8, 8)), "cuda")
@@ -221,7 +221,7 @@ def test_both_ways_of_decoding_show_how_far_findings_move(
     assert both.results["value"].equals(exact.results["value"])
     assert both.perturbed["value"].equals(fast.results["value"])
     assert not both.perturbed["value"].equals(exact.results["value"])
-    assert both.perturbed["change"].unique().to_list() == ["JPEG files decoded on the card (--decode gpu)"]
-    assert "decoded on the card" in (tmp_path / "both" / "report.html").read_text()
+    assert both.perturbed["change"].unique().to_list() == ["JPEG files decoded on the GPU (--decode gpu)"]
+    assert "decoded on the GPU" in (tmp_path / "both" / "report.html").read_text()
     with pytest.raises(ModelError, match="--decode gpu is for two-tower models"):
         load_model("null", LoadOptions(decode="both"))

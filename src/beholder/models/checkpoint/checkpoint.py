@@ -425,12 +425,6 @@ def sample_picture() -> Image.Image:
 PLAIN_CALLS = 2  # so often a shape is computed plainly: libraries warm up, and few batches are not worth a recording
 
 
-class _Recording(NamedTuple):
-    graph: object
-    given: Tensor
-    result: Tensor
-
-
 class Recorded:
     """Once a shape has come a few times, its kernels are recorded as a CUDA graph, which one call launches.
 
@@ -441,7 +435,7 @@ class Recorded:
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self._function = function
         self._calls: Counter[object] = Counter()
-        self._recordings: dict[object, _Recording | None] = {}
+        self._recordings: dict[object, tuple[Output, Tensor, Tensor] | None] = {}  # by shape: graph, input, result
 
     def __call__(self, batch: Tensor) -> Tensor:
         shape = tuple(batch.shape), batch.dtype
@@ -453,11 +447,12 @@ class Recorded:
         recording = self._recordings[shape]
         if recording is None:
             return self._function(batch)
-        recording.given.copy_(batch, non_blocking=True)
-        recording.graph.replay()  # type: ignore[attr-defined]
-        return recording.result
+        graph, given, result = recording
+        given.copy_(batch, non_blocking=True)
+        graph.replay()
+        return result
 
-    def _recorded(self, batch: Tensor) -> _Recording | None:
+    def _recorded(self, batch: Tensor) -> tuple[Output, Tensor, Tensor] | None:
         graph, given = torch.cuda.CUDAGraph(), batch.clone()
         try:
             # Other threads may use the GPU meanwhile: they decode pictures, which can wait for the model.
@@ -467,4 +462,4 @@ class Recorded:
         except RuntimeError:  # the function asks the GPU for a value on the way, or memory is short
             torch.cuda.synchronize()
             return None
-        return _Recording(graph, given, result)
+        return graph, given, result

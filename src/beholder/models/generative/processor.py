@@ -170,7 +170,10 @@ class PromptForm:
 
     def __init__(self, processor: Processor, model_type: str) -> None:
         self._tokenizer, self._image_token = processor.tokenizer, getattr(processor, "image_token", "<image>")
-        self._template = _chat_template(processor)
+        # The processor's template, else the tokenizer's; of several, the one named default.
+        templates = [getattr(part, "chat_template", None) for part in (processor, processor.tokenizer)]
+        named = [each.get("default") if isinstance(each, dict) else each for each in templates]
+        self._template = str(next(filter(None, named), ""))
         self.name = "chat template" if self._template else f"form of {model_type}"
         self._own = model_type_of(model_type).form
         if not (self._template or self._own):
@@ -207,14 +210,3 @@ class PromptForm:
         options = {name: value for name, value in FIXED.items() if name in self._template}
         options |= {"chat_template": self._template, "add_generation_prompt": True, "tokenize": False}
         return str(self._tokenizer.apply_chat_template([{"role": "user", "content": content}], **options))
-
-
-def _chat_template(processor: Processor) -> str:
-    """The processor's template, else the tokenizer's; of several, the one named default; empty if there is none."""
-    for part in (processor, processor.tokenizer):
-        template = getattr(part, "chat_template", None)
-        if isinstance(template, dict):
-            template = template.get("default")
-        if template:
-            return str(template)
-    return ""

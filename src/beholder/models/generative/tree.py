@@ -183,7 +183,11 @@ class TreeRunner:
             kinds = dict.fromkeys(getattr(config, "layer_types", None) or ["full_attention"])
             window = getattr(config, "sliding_window", None)
             windows = {kind: window if kind == "sliding_attention" else None for kind in kinds}
-            own = _own_masks(given, tree.trunk, windows)
+            own = {}  # the model's masks of the trunk, by window; none where it made no mask, being plainly causal
+            for name, one in (given if isinstance(given, dict) else {"full_attention": given}).items():
+                if name in windows and torch.is_tensor(one) and one.ndim == 4:
+                    seen = one[0, 0, : tree.trunk, : tree.trunk]
+                    own[windows[name]] = seen if seen.dtype == torch.bool else seen == 0
             mask = TreeMask(tree, own, padded=-tree.size % ALIGNED if kernel else 0)
             device = self._model.device
             handed = {name: mask.block_mask(window, device) if kernel else None for name, window in windows.items()}
@@ -201,17 +205,6 @@ def _positions(tree: PromptTree, given: Tensor, size: int) -> Tensor:
     trunk = given[..., : tree.trunk]
     below = (depth[tree.trunk :] - tree.trunk).clamp(min=0).to(given.device)
     return torch.cat([trunk, given[..., tree.trunk : tree.trunk + 1] + below], dim=-1)
-
-
-def _own_masks(given: Masks, trunk: int, windows: Mapping[str, int | None]) -> dict[int | None, Tensor]:
-    """The model's masks of the trunk, by window; none where it made no mask, being plainly causal."""
-    named = given if isinstance(given, dict) else {"full_attention": given}
-    masks = {}
-    for name, mask in named.items():
-        if name in windows and torch.is_tensor(mask) and mask.ndim == 4:
-            seen = mask[0, 0, :trunk, :trunk]
-            masks[windows[name]] = seen if seen.dtype == torch.bool else seen == 0
-    return masks
 
 
 class _LastStep:

@@ -235,8 +235,7 @@ SIGNS = [
     planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
     for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
 ]
-WARMTH = [*SHARES, *SIGNS]
-"""What the captions imply for smiling and warmth: for the model card and its tests."""
+WARMTH = [*SHARES, *SIGNS]  # what the captions imply for smiling and warmth: for the model card and its tests
 
 
 def perception_planted(part: pl.DataFrame) -> Table | None:
