@@ -200,13 +200,10 @@ def unreachable(uri: str | RemotePath, what: str, error: BaseException) -> Remot
 
 
 def _status(info: dict[str, Any]) -> Status:
-    known = {name: _seconds(info[name]) for name in (*DATES, *TAGS) if info.get(name) is not None}
+    known = {name: info[name] for name in (*DATES, *TAGS) if info.get(name) is not None}
+    for name, value in known.items():  # of one file some file systems give a date in two forms
+        known[name] = value.timestamp() if hasattr(value, "timestamp") else value
     size, changed = int(info.get("size") or 0), next((known[name] for name in DATES if name in known), 0.0)
     tag = next((known[name] for name in TAGS if name in known), "")
     name = str(info["name"]).rstrip("/").rpartition("/")[2]
     return Status(name, info["type"] == "directory", size, float(changed), f"{size}-{tag}")
-
-
-def _seconds(value: Any) -> Any:
-    """A date as seconds since 1970: of one file some file systems give it in two forms."""
-    return value.timestamp() if hasattr(value, "timestamp") else value
