@@ -89,9 +89,6 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     yield Figure("groups", title, caption, group_dots(rows, f"less everyone, {unit}"), "judgements", wide=True)
 
 
-# Effects
-
-
 def _effects(results: pl.DataFrame) -> Iterator[Figure]:
     unit, rows = phrases.printed_unit(results), []
     for row in metric_rows(results, "causal_effect").to_dicts():
@@ -165,9 +162,6 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
         yield Figure(f"variance-{block_number}" if block else "variance", title, caption, drawing, "effects")
 
 
-# Ratings
-
-
 def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
     rows = metric_rows(results, "rating_r").sort("value", descending=True).to_dicts()
     for kind in order(rows, "subset")[:1]:
@@ -191,9 +185,6 @@ def _departures(results: pl.DataFrame) -> Iterator[Figure]:
         dots = [_dot(row, group(row["group"], grouping.get(row["group"]))) for row in rows]
         drawing = group_dots(dots, "standard deviations above people's ratings")
         yield Figure("rating-departures", title, caption, drawing, "ratings", wide=True)
-
-
-# Curves
 
 
 def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
@@ -308,9 +299,6 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
     panels, lines = _panels(rows, "level", span(row["value"] for row in rows)), [{**row, "low": None} for row in rows]
     drawing = panelled(panels, lines, rows, "level", "value", titles=("", unit), tips=CURVE_TIPS)
     yield Figure("confounds", title, caption, drawing, "confounds", wide=True)
-
-
-# Neutral prompt, brightness
 
 
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
