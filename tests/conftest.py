@@ -53,6 +53,7 @@ def catalogs_as_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
         own = {name: thing for name, thing in catalog._things.items() if name not in catalog._added}
         monkeypatch.setattr(catalog, "_things", own)
         monkeypatch.setattr(catalog, "_added", set())
+    monkeypatch.setattr("beholder.core.catalog.loaded_plugins", [])
 
 
 @pytest.fixture(autouse=True)

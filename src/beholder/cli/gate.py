@@ -10,10 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import typer
@@ -32,13 +31,6 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
-class Undecided(StrEnum):
-    """What an undecided check does."""
-
-    passes = "pass"
-    fails = "fail"
-
-
 def gate_command(
     folder: Annotated[
         Path,
@@ -53,7 +45,8 @@ def gate_command(
         Path | None, typer.Option(help="Run folder of the last release, for rules that say `no worse`.")
     ] = None,
     undecided: Annotated[
-        Undecided | None, typer.Option(help="What an undecided check does. Default: what the rules say, else pass.")
+        Literal["pass", "fail"] | None,
+        typer.Option(help="What an undecided check does. Default: what the rules say, else pass."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write SARIF 2.1.0.")] = None,
@@ -69,7 +62,7 @@ def gate_command(
     not measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
     baseline beyond chance.
     """
-    verdicts = judge_folder(folder, read_rules(rules, undecided=undecided and undecided.value), baseline=baseline)
+    verdicts = judge_folder(folder, read_rules(rules, undecided=undecided), baseline=baseline)
     if junit:
         write_whole(junit, as_junit(verdicts, folder.resolve().name))
     if sarif:

@@ -14,22 +14,19 @@ from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.read import read_text
 from beholder.core.tables import write_table
-from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.page import rendered
 from beholder.studies.worlds import DESIGNS, NOISE, SMALLEST, WORLDS
 
 BEGIN, END = "<!-- made by `beholder calibrate --into` -->", "<!-- end -->"
-HOT = 0.12
-"""False alarms that have the full colour."""
+HOT = 0.12  # false alarms that have the full colour
 
 
 class HeatCell(NamedTuple):
     """A claim in a world: per cent of worlds in which it is called."""
 
     text: str
-    detail: str = ""
-    """Per cent of worlds in which its intervals hold the truth."""
-    kind: str = ""
-    """`true` where the claim is true, `broken` where a promise is not kept."""
+    detail: str = ""  # per cent of worlds in which its intervals hold the truth
+    kind: str = ""  # `true` where the claim is true, `broken` where a promise is not kept
     heat: float = 0.0
 
 
@@ -51,16 +48,14 @@ def write_calibration(table: pl.DataFrame, folder: Path) -> Path:
 
 def render_calibration(table: pl.DataFrame) -> str:
     """The page as text."""
-    template = environment().get_template("calibration.html.j2")
-    return template.render(
+    return rendered(
+        "calibration.html.j2",
         title="Every claim in worlds of known truth",
         subtitle=described(table),
         promises=promises(table),
         heats=heats(table),
         published=published(table),
         citation=f"Beholder {__version__}, calibration; {described(table)}.",
-        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        policy=policy([]),
     )
 
 

@@ -23,14 +23,11 @@ MEANINGS = {
     FACT: "a description, of which nothing is tested",
     NOT_MEASURED: "the scores for it are not there",
 }
-PLANTED = "planted"
-"""The kind of finding that checks the audit itself against what is known; it stands last."""
-WIDTH = 100.0
-"""Scales run from 0 to this."""
+PLANTED = "planted"  # the kind of finding that checks the audit itself against what is known; it stands last
+WIDTH = 100.0  # scales run from 0 to this
 
 
-WHOLES = {"probability": 1.0, "share": 1.0, "per cent": 100.0}
-"""Units whose scale runs from nothing to the whole."""
+WHOLES = {"probability": 1.0, "share": 1.0, "per cent": 100.0}  # units whose scale runs from nothing to the whole
 
 
 class Scale(NamedTuple):
@@ -60,27 +57,22 @@ class Mark(NamedTuple):
     low: float
     high: float
     landmark: float | None
-    ticks: list[float]
-    """Where published models stand."""
+    ticks: list[float]  # where published models stand
 
 
 class Line(NamedTuple):
     """A question with its answer."""
 
     question: str
-    short: str
-    """The topic, where there is little room."""
+    short: str  # the topic, where there is little room
     finding: Finding
-    more: int
-    """Further findings that answer the same question."""
+    more: int  # further findings that answer the same question
     number: str
     interval: str
     n: str
-    counts: str
-    """What n counts: images, traits, concepts."""
+    counts: str  # what n counts: images, traits, concepts
     mark: Mark | None
-    published: str
-    """In words: among how many published models."""
+    published: str  # in words: among how many published models
     anchor: str
 
 

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 
 
 GAP = 2
-MOST = 34
-"""Lines of the scorecard, headings included."""
+MOST = 34  # lines of the scorecard, headings included
 MOST_MOVED = 5
-WIDE = 100
-"""Columns from which on questions are written out."""
+WIDE = 100  # columns from which on questions are written out
 
 
 def print_summary(report: Report, console: Console, *, verbose: bool = False) -> None:

@@ -31,8 +31,7 @@ from beholder.scores.store import Store
 Scores = npt.NDArray[np.float64]
 BINS = 30
 MOST_VERDICTS = 20
-LARGEST = 1024
-"""Pixels of the longer side of a picture that is sent."""
+LARGEST = 1024  # pixels of the longer side of a picture that is sent
 
 
 class PictureError(BeholderError):
@@ -49,12 +48,9 @@ class Sheet:
     spec: ModelSpec
     task: Task
     store: Store
-    root: Path | None
-    """The folder that its pictures must lie in; None for drawn people."""
-    compared: pl.DataFrame
-    """The rows of the run's results that decided something about this study, model and data."""
-    person: str | None = None
-    """The column that says who is shown, where the run named one."""
+    root: Path | None  # the folder that its pictures must lie in; None for drawn people
+    compared: pl.DataFrame  # the rows of the run's results that decided something about this study, model and data
+    person: str | None = None  # the column that says who is shown, where the run named one
 
     @cached_property
     def matrix(self) -> ScoreMatrix | None:
