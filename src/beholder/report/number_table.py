@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from beholder.chapter.chapter import INTERVALS, Cell, Column, Table, notes_of, tabled
+from beholder.chapter.chapter import INTERVALS, Cell, Table, notes_of, tabled
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import KEY
 
@@ -106,10 +106,10 @@ def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
     for (metric,), rows in part.group_by(["metric"], maintain_order=True):
         keys = [key for key in KEY[1:] if rows[key].count()] or ["subset"]
         lines = [{**row, **{key: row[key] or "" for key in keys}} for row in rows.to_dicts()]
-        left: list[Column] = [(key.capitalize(), key) for key in keys]
+        left = [(key.capitalize(), key) for key in keys]
         caption, notes = f"In: {rows['unit'][0]}. {INTERVALS}", notes_of(rows.to_dicts())
-        columns: list[Column] = [("n", "n"), ("Value", _plain_cell)]
-        yield tabled(part, lines, left, columns, title=str(metric), caption=caption, notes=notes)
+        own = {"title": str(metric), "caption": caption}
+        yield tabled(part, lines, left, [("n", "n"), ("Value", _plain_cell)], **own, notes=notes)
 
 
 def _plain_cell(row: Result) -> Cell:
