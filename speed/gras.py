@@ -38,7 +38,7 @@ def random_matrix(images: int, traits: int = 100) -> ScoreMatrix:
 def at_once(matrix: ScoreMatrix) -> None:
     """Welch's test of four attributes in every trait and wording."""
     for grouped in all_grouped(read_answers({"gras": matrix})):
-        assert grouped.compared().p_values.size == matrix.prompts.height
+        assert grouped.compared().test.p_value.size == matrix.prompts.height
 
 
 def column_by_column(matrix: ScoreMatrix) -> None:

@@ -24,7 +24,6 @@ from beholder.chapter.numbers import (
     ratio,
     ratio_decimals,
     ratio_range,
-    remarks,
     row_p_value,
     signed,
 )
@@ -101,7 +100,7 @@ def labels(part: pl.DataFrame, *more: str) -> list[str]:
 
 def notes_of(rows: list[Result]) -> tuple[str, ...]:
     """What the rows remark: why a value is absent, what was left out."""
-    notes = (f"{row['subset']}: {remarks(row)}" for row in rows if remarks(row))
+    notes = (f"{row['subset']}: {row['note']}" for row in rows if row["note"])
     return tuple(dict.fromkeys(notes))
 
 

@@ -120,7 +120,9 @@ def read_array(path: Path, error: Fault = DataError) -> npt.NDArray[Any]:
                 if first.file_size > LARGEST:
                     raise ValueError(f"an array of {first.file_size} bytes")
                 data = archive.read(first)
-        shape, fortran, dtype = _header(file := io.BytesIO(data))
+        version = np.lib.format.read_magic(file := io.BytesIO(data))
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = header(file)
         if dtype.kind not in "fiub":
             raise ValueError(f"it holds {dtype}, not numbers")
         count = int(np.prod(shape, dtype=object))
@@ -128,12 +130,6 @@ def read_array(path: Path, error: Fault = DataError) -> npt.NDArray[Any]:
     except Exception as fault:  # NumPy evaluates a header as Python, and fails in as many ways
         raise error(f"{path} is not a NumPy array file: {first_line(fault)}.") from fault
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
-
-
-def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return read(file)
 
 
 def read_parquet(

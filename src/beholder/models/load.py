@@ -48,7 +48,7 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
     if options.decode == "gpu":
-        _require_decoder(scorer)
+        _decode_on_gpu(scorer)
     elif options.decode == "both":
         decoding_on_gpu(scorer)
     return scorer
@@ -57,13 +57,13 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
 def decoding_on_gpu(scorer: Scorer) -> Scorer:
     """The same model with `--decode gpu`."""
     twin = copy.copy(scorer)
-    if decode := getattr(twin, "decode_on_gpu", None):
-        decode()
-    _require_decoder(twin)
+    _decode_on_gpu(twin)
     return twin
 
 
-def _require_decoder(scorer: Scorer) -> None:
+def _decode_on_gpu(scorer: Scorer) -> None:
+    if decode := getattr(scorer, "decode_on_gpu", None):
+        decode()
     if decoder_of(scorer) is None:
         raise ModelError(
             f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
@@ -207,7 +207,8 @@ def _saved(model: Any, processors: Sequence[Any], options: LoadOptions, name: st
         for part in (model, *processors):
             part.save_pretrained(folder)
         called = name or getattr(model.config, "name_or_path", "") or type(model).__name__
-        return open_folder(Path(folder), called, options)
+        scorer = open_folder(Path(folder), called, options)
+    return decoding_on_gpu(scorer) if options.decode == "gpu" else scorer
 
 
 class FunctionScorer:
@@ -223,8 +224,8 @@ class FunctionScorer:
             )
         if given.revision is not None and given.name is None:
             raise UsageError(f"revision={given.revision!r} is the revision of what? Say name= too.")
+        # Without a revision its scores must not be kept: nothing says which state of the function they belong to.
         self.temporary = given.revision is None
-        """Whether its scores must not be kept: nothing says which state of the function they belong to."""
         name = str(given.name or getattr(function, "__name__", type(function).__name__))
         settings = {"kind": given.kind, "logit_scale": given.logit_scale or 1.0, "logit_bias": 0.0}
         revision = uuid.uuid4().hex if given.revision is None else given.revision

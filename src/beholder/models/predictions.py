@@ -70,9 +70,7 @@ def import_predictions(
         endings = endings_of(source)
         notes, channel = read_maps(source, endings, labels, grid, cells), "area" if endings == CLASSES else "presence"
     else:
-        results = _Results(source, labels, grid, minimum, known)
-        notes = results.read_into(cells)
-        channel = "presence" if results.scored else "area"
+        notes, channel = _read_results(source, labels, grid, cells, minimum=minimum, known=known)
     unasked = sum(not columns for columns in grid.columns.values())
     if unasked:
         notes.append(f"{unasked} of {len(labels.names)} categories are not among the requested concepts")
@@ -102,106 +100,77 @@ def refuse_to_open(path: str, options: LoadOptions) -> NoReturn:
     )
 
 
-class _Results:
-    """A COCO results file on its way into cells."""
+# COCO results
 
-    def __init__(self, path: Path, labels: Labels, grid: Grid, minimum: float, known: Collection[str] | None) -> None:
-        self._records, self._labels, self._grid, self._minimum = (JsonRecords(path, BadScores), labels, grid, minimum)
-        self._known = None if known is None else {same_image(image) for image in known}
-        self._strangers, self._stranger = 0, ""
-        self.scored: bool | None = None
 
-    def read_into(self, cells: Cells) -> list[str]:
-        """Fill the cells; return notes for the reader."""
-        looked_at = self._labels.images
-        ran = [row for image, row in self._grid.rows.items() if looked_at is None or image in looked_at]
-        requested = sorted({column for columns in self._grid.columns.values() for column in columns})
-        cells[np.ix_(ran, requested)] = 0
-        seen = np.zeros(len(cells), bool)
-        for record in self._records:
-            row, value, columns = self._row(record), self._value(record), self._columns(record)
+def _read_results(
+    path: Path, labels: Labels, grid: Grid, cells: Cells, *, minimum: float, known: Collection[str] | None
+) -> tuple[list[str], str]:
+    """Fill the cells; notes for the reader, and the channel."""
+    records, all_images = JsonRecords(path, BadScores), None if known is None else set(map(same_image, known))
+    ran = [row for image, row in grid.rows.items() if labels.images is None or image in labels.images]
+    cells[np.ix_(ran, sorted({column for columns in grid.columns.values() for column in columns}))] = 0
+    seen, strangers, stranger = np.zeros(len(cells), bool), 0, ""
+    scored: bool | None = None
+    for record in records:
+        try:
+            if scored not in (None, "score" in record):
+                raise ValueError("has a score where others have none, or none where others have one")
+            image, columns, value = _parsed(record, labels, grid)
+            scored, row = "score" in record, grid.rows.get(image)
             if row is not None:
                 seen[row] = True
-                self._put(cells, row, columns, value)
-        return self._notes(seen, len(ran))
-
-    def _row(self, record: Record) -> int | None:
-        """The row of the record's picture; None for a picture that was not requested."""
-        if "image_id" not in record:
-            raise self._records.fault("has no 'image_id'")
-        image = same_image(record["image_id"])
-        if self._labels.images is not None and image not in self._labels.images:
-            raise self._records.fault(f"is about image {image}, which {self._labels.path} does not list")
-        row = self._grid.rows.get(image)
-        if row is None and self._known is not None and image not in self._known:
-            raise self._records.fault(f"is about image {image}, which the data set does not have")
-        if row is None:
-            self._strangers, self._stranger = self._strangers + 1, self._stranger or image
-        return row
-
-    def _columns(self, record: Record) -> list[int]:
-        category = record.get("category_id")
-        if type(category) is not int or category not in self._grid.columns:
-            known = ", ".join(map(str, list(self._labels.names)[:8]))
-            raise self._records.fault(
-                f"has category_id {category!r}, which {self._labels.path} does not name (it has {known} …)"
-            )
-        return self._grid.columns[category]
-
-    def _value(self, record: Record) -> float:
-        """The box's score, or the mask's share of the picture where there is no score."""
-        scored = "score" in record
-        if self.scored not in (None, scored):
-            raise self._records.fault("has a score where others have none, or none where others have one")
-        self.scored = scored
-        try:
-            _require_box(record.get("bbox"))
-            return _score(record["score"]) if scored else mask_share(record.get("segmentation"))
+                _put(cells[row], columns, value, minimum if scored else None)
+            elif all_images is not None and image not in all_images:
+                raise ValueError(f"is about image {image}, which the data set does not have")
+            else:
+                strangers, stranger = strangers + 1, stranger or image
         except ValueError as error:
-            raise self._records.fault(str(error)) from None
-
-    def _put(self, cells: Cells, row: int, columns: list[int], value: float) -> None:
-        for column in columns:
-            if not self.scored:
-                cells[row, column] += value
-                if cells[row, column] > OVERLAP:
-                    raise self._records.fault("overlaps another mask of its category; give such masks a 'score'")
-            elif value >= self._minimum:
-                cells[row, column] = max(cells[row, column], value)
-
-    def _notes(self, seen: npt.NDArray[np.bool_], ran: int) -> list[str]:
-        if not seen.any():
-            examples = ", ".join(list(self._grid.rows)[:3])
-            content = f"it is about others, such as {self._stranger}" if self._stranger else "it holds no record"
-            raise BadScores(
-                f"{self._records.path} is about none of the requested images (such as {examples}): {content}."
-            )
-        notes = []
-        if self._strangers:
-            notes.append(f"{self._strangers} records are about other images, such as {self._stranger}")
-        if ran < len(seen):
-            notes.append(f"{len(seen) - ran} of {len(seen)} images were not processed (see {self._labels.path})")
-        elif not seen.all() and self._labels.images is None:
-            notes.append(
-                f"{int((~seen).sum())} of {len(seen)} images have no record and count as processed and empty. "
-                f"If they were not processed, list those that were as 'images' in {self._labels.path}"
-            )
-        return notes
+            raise records.fault(str(error)) from None
+    if not seen.any():
+        examples = ", ".join(list(grid.rows)[:3])
+        content = f"it is about others, such as {stranger}" if stranger else "it holds no record"
+        raise BadScores(f"{path} is about none of the requested images (such as {examples}): {content}.")
+    notes = [f"{strangers} records are about other images, such as {stranger}"] if strangers else []
+    if len(ran) < len(seen):
+        notes.append(f"{len(seen) - len(ran)} of {len(seen)} images were not processed (see {labels.path})")
+    elif not seen.all() and labels.images is None:
+        notes.append(
+            f"{int((~seen).sum())} of {len(seen)} images have no record and count as processed and empty. "
+            f"If they were not processed, list those that were as 'images' in {labels.path}"
+        )
+    return notes, "presence" if scored else "area"
 
 
-def _score(value: object) -> float:
+def _parsed(record: Record, labels: Labels, grid: Grid) -> tuple[str, list[int], float]:
+    """The record's picture, its columns, and the box's score, or the mask's share of the picture without a score."""
+    if "image_id" not in record:
+        raise ValueError("has no 'image_id'")
+    image, category, box = same_image(record["image_id"]), record.get("category_id"), record.get("bbox")
+    if labels.images is not None and image not in labels.images:
+        raise ValueError(f"is about image {image}, which {labels.path} does not list")
+    # A box may be left out, for the score alone is used.
+    four = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
+    if box is not None and not (four and box[2] >= 0 and box[3] >= 0):
+        raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")
+    value = record["score"] if "score" in record else mask_share(record.get("segmentation"))
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError(f"has score {value!r}, not a number from 0 to 1")
-    return float(value)
+    if type(category) is not int or category not in grid.columns:
+        known = ", ".join(map(str, list(labels.names)[:8]))
+        raise ValueError(f"has category_id {category!r}, which {labels.path} does not name (it has {known} …)")
+    return image, grid.columns[category], float(value)
 
 
-def _require_box(box: object) -> None:
-    """Raise for a box that is none; it may be left out, for the score alone is used."""
-    if box is None:
-        return
-    four = isinstance(box, list) and len(box) == 4 and all(isinstance(side, int | float) for side in box)
-    if not isinstance(box, list) or not four or not (box[2] >= 0 and box[3] >= 0):
-        raise ValueError(f"has bbox {box!r}, not [x, y, width, height]")
+def _put(row: Cells, columns: list[int], value: float, minimum: float | None) -> None:
+    """The best box of those above the minimum; masks, which have none, add up."""
+    for column in columns:
+        if minimum is None:
+            row[column] += value
+            if row[column] > OVERLAP:
+                raise ValueError("overlaps another mask of its category; give such masks a 'score'")
+        elif value >= minimum:
+            row[column] = max(row[column], value)
 
 
 # Labels

@@ -14,8 +14,7 @@ from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names, note
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import KEY
 
-MOST = 30_000
-"""A page with more rows than this would open slowly: beyond, they are left to the files."""
+MOST = 30_000  # A page with more rows than this would open slowly: beyond, they are left to the files
 DIGITS = 5
 
 
@@ -24,11 +23,9 @@ class Column(NamedTuple):
 
     label: str
     fields: Sequence[str]
-    kind: str = "words"
-    """`name`: the row's own; `words`; `number`; `reason`: long words."""
+    kind: str = "words"  # `name`: the row's own; `words`; `number`; `reason`: long words
     small: Sequence[str] = ()
-    dot: bool = False
-    """Whether a coloured dot stands before it."""
+    dot: bool = False  # whether a coloured dot stands before it
 
 
 class Ledger(NamedTuple):

@@ -91,8 +91,8 @@ def test_only_plain_jpegs_are_left_to_the_card(data: memoryview, pixels: int):
     assert plain_jpeg(data) == pixels
 
 
-def test_a_card_is_needed_and_said():
-    with pytest.raises(ModelError, match="needs an NVIDIA card"):
+def test_a_gpu_is_needed_and_said():
+    with pytest.raises(ModelError, match="needs an NVIDIA GPU"):
         GpuDecoder(SQUARE, "cpu")
     with pytest.raises(ModelError, match="bilinear or bicubic"):
         GpuDecoder(Cut(8, Image.Resampling.LANCZOS, (8, 8)), "cuda")

@@ -180,7 +180,7 @@ def test_real_clip_with_a_closed_vocabulary_sees_persons(closed_vocabulary: Path
     cosines = scorer.score_prepared(prepared, [f"a photo of a {name}" for name in classes])[:, :, 0]
     powers = np.exp(scorer.spec.settings["logit_scale"] * cosines)
     assert (powers[:, 0] / powers.sum(axis=1) > 0.9).all()
-    assert len(scorer.vocabulary) == 171
+    assert len(scorer._text.texts) == 171
 
 
 @pytest.mark.real

@@ -1,8 +1,8 @@
-"""The fast decode (`--decode gpu`): JPEG files are decoded and cut on the graphics card.
+"""The fast decode (`--decode gpu`): JPEG files are decoded and cut on the GPU.
 
 nvJPEG decodes a batch through torchvision; two matrix products resize and crop it as Pillow does: across, rounded, then
 down. nvJPEG's pixels are not Pillow's (0.6 of 255 apart on average), so the spec says which were used. Whatever nvJPEG
-may not read as Pillow does (other formats, four colours, turned pictures) is left to Pillow.
+may not read as Pillow does (other formats, four colours, rotated pictures) is left to Pillow.
 """
 
 from __future__ import annotations
@@ -20,20 +20,18 @@ from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.preparation import Cut, Encoded, Encoding, Jpeg
 from beholder.models.spec import Tensor
 
-PIXELS_AT_ONCE = 2**28
-"""Decoded pixels that lie on the card together: 0.8 GB as they are, 1.6 GB as half-precision numbers."""
-SUPPORT = {Image.Resampling.BILINEAR: 1.0, Image.Resampling.BICUBIC: 2.0}
-"""How far the filters reach, in pixels of the smaller picture."""
+PIXELS_AT_ONCE = 2**28  # decoded pixels on the GPU together: 0.8 GB as they are, 1.6 GB as half-precision numbers
+SUPPORT = {Image.Resampling.BILINEAR: 1.0, Image.Resampling.BICUBIC: 2.0}  # how far filters reach, in smaller pixels
 
 
 class GpuDecoder:
-    """Files to cut pictures on the card."""
+    """Files to cut pictures on the GPU."""
 
     def __init__(self, cut: Cut, device: str) -> None:
         if cut.resample not in SUPPORT:
             raise ModelError(f"--decode gpu resizes bilinear or bicubic, and this model wants {cut.resample.name}.")
         if not device.startswith("cuda"):
-            raise ModelError(f"--decode gpu needs an NVIDIA card, and this model runs on '{device}'.")
+            raise ModelError(f"--decode gpu needs an NVIDIA GPU, and this model runs on '{device}'.")
         try:
             from torchvision.io import ImageReadMode, decode_jpeg  # optional
         except ImportError as error:
@@ -44,35 +42,33 @@ class GpuDecoder:
         self._own = threading.local()
 
     def decode(self, pictures: Sequence[Encoded]) -> Tensor:
-        """One batch of pixels on the card; `[n, height, width, channel]`. The card's other work goes on meanwhile."""
+        """One batch of pixels on the GPU; `[n, height, width, channel]`. The GPU's other work goes on meanwhile."""
         if not hasattr(self._own, "stream"):
             self._own.stream = torch.cuda.Stream(self._device)
         with torch.inference_mode(), torch.cuda.stream(self._own.stream):
-            parts = [part for group in _groups(pictures) for part in self._decoded(group)]
+            parts = [self._decoded(group) for group in _groups(pictures)]
             batch = torch.cat(parts) if len(parts) > 1 else parts[0]
             self._own.stream.synchronize()
         return batch
 
-    def _decoded(self, pictures: Sequence[Encoded]) -> Iterator[Tensor]:
-        jpegs = [picture for picture in pictures if isinstance(picture, Jpeg)]
+    def _decoded(self, pictures: Sequence[Encoded]) -> Tensor:
+        files = [torch.from_numpy(picture.data) for picture in pictures if isinstance(picture, Jpeg)]
         try:
-            files = [torch.from_numpy(jpeg.data) for jpeg in jpegs]
-            decoded = iter(self._decode_jpeg(files, mode=self._mode, device=self._device) if files else [])
+            decoded = self._decode_jpeg(files, mode=self._mode, device=self._device) if files else []
         except RuntimeError:  # one of them is damaged: Pillow says which, or reads it all the same
             pictures = [self._cut(open_image(one.uri)) if isinstance(one, Jpeg) else one for one in pictures]
-            decoded = iter(())
-        if any(isinstance(picture, Jpeg) for picture in pictures):
-            rows = cut_on_gpu(list(decoded), self._cut)
-            if len(jpegs) == len(pictures):
-                yield rows
-                return
-            decoded = iter(rows)
-        whole = [next(decoded) if isinstance(one, Jpeg) else torch.tensor(one, device=self._device) for one in pictures]
-        yield torch.stack(whole)
+            decoded = []
+        rows = cut_on_gpu(decoded, self._cut) if decoded else []
+        if len(rows) == len(pictures):
+            return rows
+        rest = iter(rows)
+        return torch.stack(
+            [next(rest) if isinstance(one, Jpeg) else torch.tensor(one, device=self._device) for one in pictures]
+        )
 
 
 def _groups(pictures: Sequence[Encoded]) -> Iterator[list[Encoded]]:
-    """Consecutive pictures that fit on the card together."""
+    """Consecutive pictures that fit on the GPU together."""
     group: list[Encoded] = []
     pixels = 0
     for picture in pictures:

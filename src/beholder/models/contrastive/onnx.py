@@ -20,10 +20,10 @@ import json
 import mmap
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from beholder.models.spec import LoadOptions, ModelSpec
 
 try:
     import onnxruntime
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 except ImportError as error:
     raise MissingExtra("An ONNX model", "onnx") from error
 
@@ -52,30 +52,30 @@ FILTERS = ("bicubic", "bilinear", "lanczos", "nearest")
 CROPS = ("center", "none")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ImageConfig:
     """The image tower and the preprocessing that it was trained with."""
 
-    file: str
+    file: str = "image.onnx"
     input: str
     output: str
     size: int
     resize: str
-    resample: str
-    crop: str
+    resample: str = ""  # config.json has it behind the comma of `resize`
+    crop: str = "center"
     mean: tuple[float, ...]
     std: tuple[float, ...]
-    max_batch: int | None
+    max_batch: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TextConfig:
     """The text tower and its tokenizer."""
 
-    file: str
+    file: str = "text.onnx"
     inputs: tuple[str, ...]
     output: str
-    tokenizer: str
+    tokenizer: str = "tokenizer.json"
     max_length: int
 
 
@@ -83,9 +83,9 @@ class TextConfig:
 class TableConfig:
     """A closed vocabulary instead of a text tower."""
 
-    file: str
-    names: str
-    template: str | None
+    file: str = "text_table.npy"
+    names: str = "text_table.json"
+    template: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,94 +95,70 @@ class OnnxConfig:
     image: ImageConfig
     text: TextConfig | TableConfig
     logit_scale: float
-    logit_bias: float
-    embedding_dim: int | None
+    logit_bias: float = 0.0
+    embedding_dim: int | None = None
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_list(value: object, kind: type) -> bool:
+    kinds = (int, float) if kind is float else kind
+    fits = isinstance(value, list) and all(isinstance(one, kinds) and not isinstance(one, bool) for one in value)
+    return fits and value != []
 
 
-def _is_list(value: object, fits: Callable[[object], bool]) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(fits, value))
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-# What a key must be, in words; whether a value is that; and what becomes of it.
-Form = tuple[str, Callable[[Any], bool], Callable[[Any], object]]
-TEXT: Form = ("a text", lambda value: _is_text(value) and value != "", str)
-TEXTS: Form = ("a list of texts", lambda value: _is_list(value, _is_text), tuple)
-NUMBER: Form = ("a number", _is_number, float)
-WHOLE: Form = ("a whole number above 0", lambda value: type(value) is int and value > 0, int)
-COLOURS: Form = (
-    "three numbers, one per colour",
-    lambda value: _is_list(value, _is_number) and len(value) == 3,
-    lambda value: tuple(map(float, value)),
-)
-OBJECT: Form = ("an object", lambda value: isinstance(value, Mapping), dict)
-# By section: each key with its form, and what it is where it may be left out.
-MODEL = {"image": (OBJECT,), "logit_scale": (NUMBER,), "logit_bias": (NUMBER, 0.0), "embedding_dim": (WHOLE, None)}
-IMAGE = {
-    **{"file": (TEXT, "image.onnx"), "input": (TEXT,), "output": (TEXT,), "size": (WHOLE,), "resize": (TEXT,)},
-    **{"crop": (TEXT, "center"), "mean": (COLOURS,), "std": (COLOURS,), "max_batch": (WHOLE, None)},
+# By the type of a field: what its value in config.json must be, in words; whether it is that; what becomes of it.
+FORMS: dict[str, tuple[str, Callable[[Any], bool], Callable[[Any], object]]] = {
+    "str": ("a text", lambda value: isinstance(value, str) and value != "", str),
+    "int": ("a whole number above 0", lambda value: type(value) is int and value > 0, int),
+    "float": ("a number", lambda value: _is_list([value], float), float),
+    "tuple[str, ...]": ("a list of texts", lambda value: _is_list(value, str), tuple),
+    "tuple[float, ...]": (
+        "three numbers, one per colour",
+        lambda value: _is_list(value, float) and len(value) == 3,
+        lambda value: tuple(map(float, value)),
+    ),
 }
-TOWER = {
-    **{"file": (TEXT, "text.onnx"), "inputs": (TEXTS,), "output": (TEXT,)},
-    **{"tokenizer": (TEXT, "tokenizer.json"), "max_length": (WHOLE,)},
-}
-TABLE = {"file": (TEXT, "text_table.npy"), "names": (TEXT, "text_table.json"), "template": (TEXT, None)}
+Part = TypeVar("Part", ImageConfig, TextConfig, TableConfig, OnnxConfig)
 
 
 def read_onnx_config(folder: Path) -> OnnxConfig:
     """The folder's configuration; raises a `ModelError` that names key and file."""
     path, values = folder / "config.json", read_config(folder)
-    model = _section(values, MODEL, path)
-    image = _section(model["image"], IMAGE, path, "image.")
-    resize, _, resample = (part.strip() for part in image["resize"].partition(","))
+    image = _part(ImageConfig, values, path, "image")
+    resize, _, resample = (part.strip() for part in image.resize.partition(","))
     if resize not in RESIZES or resample not in FILTERS:
         wanted = f"'HOW, FILTER' with HOW of {RESIZES} and FILTER of {FILTERS}"
-        raise _wrong(path, "image.resize", wanted, image["resize"])
-    if image["crop"] not in CROPS:
-        raise _wrong(path, "image.crop", f"one of {', '.join(CROPS)}", image["crop"])
-    image |= {"resize": resize, "resample": resample}
-    return OnnxConfig(**{**model, "image": ImageConfig(**image), "text": _text_config(values, folder)})
+        raise _wrong(path, "image.resize", wanted, image.resize)
+    if image.crop not in CROPS:
+        raise _wrong(path, "image.crop", f"one of {', '.join(CROPS)}", image.crop)
+    text: TextConfig | TableConfig = TableConfig()
+    if "text" in values:
+        text = _part(TextConfig, values, path, "text")
+    elif "text_table" in values:
+        text = _part(TableConfig, values, path, "text_table")
+    elif not (folder / text.file).is_file():
+        raise ModelError(
+            f"{path} has no 'text', and {folder} has no {text.file}.\n"
+            "A model needs a text tower (text.onnx with 'text' in config.json) or a table of texts "
+            "(text_table.npy with text_table.json)."
+        )
+    return _part(OnnxConfig, values, path, image=replace(image, resize=resize, resample=resample), text=text)
 
 
-def _text_config(values: Mapping[str, object], folder: Path) -> TextConfig | TableConfig:
-    path = folder / "config.json"
-    for key in ("text", "text_table"):
-        if key in values:
-            section = _section(values, {key: (OBJECT,)}, path)[key]
-            form = TOWER if key == "text" else TABLE
-            found = _section(section, form, path, f"{key}.")
-            return TextConfig(**found) if key == "text" else TableConfig(**found)
-    table = TableConfig(**_section({}, TABLE, path))
-    if (folder / table.file).is_file():
-        return table
-    raise ModelError(
-        f"{path} has no 'text', and {folder} has no {table.file}.\n"
-        "A model needs a text tower (text.onnx with 'text' in config.json) or a table of texts "
-        "(text_table.npy with text_table.json)."
-    )
-
-
-def _section(
-    values: Mapping[str, object], keys: Mapping[str, tuple[Any, ...]], path: Path, prefix: str = ""
-) -> dict[str, Any]:
-    """The values of these keys; a missing or wrong one is named with its file."""
-    found: dict[str, Any] = {}
-    for key, (form, *otherwise) in keys.items():
-        value, (wanted, fits, made) = values.get(key), form
-        if value is None and otherwise:
-            found[key] = otherwise[0]
-        elif fits(value):
-            found[key] = made(value)
-        else:
-            raise _wrong(path, f"{prefix}{key}", wanted, value)
-    return found
+def _part(cls: type[Part], values: Mapping[str, Any], path: Path, section: str = "", **known: object) -> Part:
+    """A section of config.json, or its top; a missing or wrong key is named with its file."""
+    if section and not isinstance(values.get(section), Mapping):
+        raise _wrong(path, section, "an object", values.get(section))
+    held, prefix = (values[section], f"{section}.") if section else (values, "")
+    found: dict[str, Any] = dict(known)
+    for each in fields(cls):
+        value = held.get(each.name)
+        if each.name in known or (value is None and each.default is not MISSING):
+            continue
+        wanted, fits, made = FORMS[str(each.type).removesuffix(" | None")]
+        if not fits(value):
+            raise _wrong(path, f"{prefix}{each.name}", wanted, value)
+        found[each.name] = made(value)
+    return cls(**found)
 
 
 def _wrong(path: Path, key: str, wanted: str, value: object) -> ModelError:
@@ -200,19 +176,10 @@ class TextTable:
     """Unit vectors looked up by their exact text."""
 
     def __init__(self, texts: Sequence[str], vectors: Floats, *, where: str) -> None:
+        self.texts, self._where = list(texts), where
         self._rows = {text: row for row, text in enumerate(texts)}
         self._vectors = unit_rows(vectors, kind="text")
-        self._where = where
-
-    @property
-    def texts(self) -> list[str]:
-        """All texts that can be scored."""
-        return list(self._rows)
-
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        return int(self._vectors.shape[1])
+        self.dim = int(vectors.shape[1])
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """One row per text; raises `UnknownName` with the nearest text there is."""
@@ -231,7 +198,7 @@ def read_text_table(folder: Path, config: TableConfig) -> TextTable:
         listed, template = held["classes"], template or str(held.get("template", TEMPLATE))
     elif isinstance(held, dict):
         listed = held.get("texts")
-    if not _is_list(listed, _is_text):
+    if not _is_list(listed, str):
         raise ModelError(f"{path} must hold a list of texts, or an object with 'texts' or 'classes'.")
     twice, count = Counter(listed).most_common(1)[0]
     if count > 1:
@@ -249,32 +216,92 @@ def read_text_table(folder: Path, config: TableConfig) -> TextTable:
 # Towers
 
 
+class Graph:
+    """An ONNX graph that takes and gives what config.json says."""
+
+    def __init__(self, path: Path, inputs: Sequence[str], output: str, providers: list[str]) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3  # errors only
+        # Threads that wait for work by spinning would take the cores from those that prepare the next pictures.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        except Exception as error:  # onnxruntime's errors share no base but Exception
+            raise ModelError(f"{path} is not a graph that onnxruntime can run: {first_line(error)}") from error
+        self.types = {each.name: INTEGERS.get(each.type, np.int64) for each in self._session.get_inputs()}
+        outputs = [each.name for each in self._session.get_outputs()]
+        if set(inputs) != set(self.types) or output not in outputs:
+            raise ModelError(
+                f"config.json says that {path} takes {', '.join(inputs)} and gives {output}; "
+                f"it takes {', '.join(sorted(self.types))} and gives {', '.join(outputs)}."
+            )
+        self._output = output
+
+    def run(self, inputs: Arrays) -> Floats:
+        """One call."""
+        try:
+            return np.asarray(self._session.run([self._output], inputs)[0], dtype=np.float32)
+        except Exception as error:
+            kind = OutOfMemory if "allocat" in str(error).lower() else ModelError
+            raise kind(f"onnxruntime failed: {first_line(error)}") from error
+
+
+class TextTower:
+    """Texts to vectors."""
+
+    def __init__(self, folder: Path, config: TextConfig, providers: list[str]) -> None:
+        self.cut, self._inputs = CutTexts(config.max_length), config.inputs
+        self._graph = Graph(folder / config.file, config.inputs, config.output, providers)
+        self._tokenizer = _tokenizer(folder / config.tokenizer, config.max_length)
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One call of the graph, padded to the longest of these texts."""
+        encodings = self._tokenizer.encode_batch(list(texts))
+        overflow = [sum(part.special_tokens_mask.count(0) for part in one.overflowing) for one in encodings]
+        self.cut.record(texts, [sum(one.attention_mask) + cut for one, cut in zip(encodings, overflow, strict=True)])
+        tokens = {name: [getattr(one, TOKEN_FIELDS[name]) for one in encodings] for name in self._inputs}
+        return self._graph.run({name: np.array(rows, self._graph.types[name]) for name, rows in tokens.items()})
+
+
 class OnnxContrastive(ContrastiveScorer):
     """Cosine similarity of two ONNX towers."""
 
-    def __init__(self, spec: ModelSpec, image: ImageTower, text: TextTower | TextTable, *, batch_size: int) -> None:
-        self.spec, self.batch_size = spec, batch_size
-        self._image, self._text = image, text
-        one_shape = image.cut.crop is not None or isinstance(image.cut.size, tuple)
-        self.preparation = image.cut if one_shape else None
+    def __init__(self, spec: ModelSpec, folder: Path, config: OnnxConfig, options: LoadOptions) -> None:
+        image, providers = config.image, _providers(options.device)
+        self.spec = spec
+        self.batch_size = min(options.batch_size or BATCH_SIZE, image.max_batch or BATCH_SIZE)
+        self._input, self._graph = image.input, Graph(folder / image.file, [image.input], image.output, providers)
+        self._cut, self._arithmetic = cut_of(image), Arithmetic(255.0, image.mean, image.std)
+        one_shape = self._cut.crop is not None or isinstance(self._cut.size, tuple)
+        self.preparation = self._cut if one_shape else None
+        self._text: TextTower | TextTable
+        if isinstance(config.text, TextConfig):
+            self._text = TextTower(folder, config.text, providers)
+            return
+        self._text = read_text_table(folder, config.text)
+        if config.embedding_dim and self._text.dim != config.embedding_dim:
+            raise ModelError(
+                f"{folder / config.text.file} has vectors of length {self._text.dim}, "
+                f"but {folder / 'config.json'} says 'embedding_dim' {config.embedding_dim}."
+            )
 
     @property
     def notes(self) -> list[str]:
         """What a reader of the scores should know: texts that were cut."""
         return list(self._text.cut.notes) if isinstance(self._text, TextTower) else []
 
-    @property
-    def vocabulary(self) -> list[str] | None:
-        """The texts that can be scored, where that is a closed list."""
-        return self._text.texts if isinstance(self._text, TextTable) else None
-
     def prepare(self, image: Image.Image) -> Floats:
         """Resized, cropped, normalised: float32 `[channel, height, width]`."""
-        return self._image.prepare(image)
+        return np.asarray(self._arithmetic(self._cut(image)[None])[0])
 
-    def embed_prepared(self, prepared: Sequence[Floats]) -> Floats:
-        """Unit image vectors, never more than `max_batch` pictures in one call."""
-        return embed_in_batches(prepared, self.batch_size, self._image.embed, kind="image")
+    def embed_prepared(self, prepared: Sequence[Array]) -> Floats:
+        """Unit image vectors, never more than `max_batch` pictures in one call; they come prepared, or only cut."""
+
+        def embed(part: Sequence[Array]) -> Floats:
+            batch = np.stack(part)
+            return self._graph.run({self._input: self._arithmetic(batch) if batch.dtype == np.uint8 else batch})
+
+        return embed_in_batches(prepared, self.batch_size, embed, kind="image")
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
         """Unit text vectors; a text longer than the model reads is cut, and `notes` says so."""
@@ -286,56 +313,9 @@ def open_onnx(directory: str, options: LoadOptions) -> OnnxContrastive:
     folder = Path(os.path.expanduser(directory))
     config = read_onnx_config(folder)
     revision = content_digest(model_files(folder, config))
-    providers = _providers(options.device)
-    image = ImageTower(folder, config.image, providers)
-    text = _text_side(folder, config, providers)
     settings = json.loads(json.dumps(asdict(config)))  # as JSON values
     spec = ModelSpec(f"onnx:{directory.rstrip('/')}", "onnx", "folder", revision, settings=settings)
-    size = min(options.batch_size or BATCH_SIZE, config.image.max_batch or BATCH_SIZE)
-    return OnnxContrastive(spec, image, text, batch_size=size)
-
-
-class ImageTower:
-    """Pictures to vectors."""
-
-    def __init__(self, folder: Path, config: ImageConfig, providers: list[str]) -> None:
-        self._config = config
-        self._session = _session(folder / config.file, providers)
-        _require_names(folder / config.file, self._session, [config.input], config.output)
-        self.cut, self._arithmetic = cut_of(config), Arithmetic(255.0, config.mean, config.std)
-
-    def prepare(self, image: Image.Image) -> Floats:
-        """The config's preprocessing, by PIL."""
-        pixels: Floats = self._arithmetic(self.cut(image)[None])[0]
-        return pixels
-
-    def embed(self, prepared: Sequence[Array]) -> Floats:
-        """One call of the graph; the pictures come prepared, or only cut."""
-        batch = np.stack(prepared)
-        pixels = self._arithmetic(batch) if batch.dtype == np.uint8 else batch
-        return _run(self._session, self._config.output, {self._config.input: pixels})
-
-
-class TextTower:
-    """Texts to vectors."""
-
-    def __init__(self, folder: Path, config: TextConfig, providers: list[str]) -> None:
-        self.cut = CutTexts(config.max_length)
-        self._config = config
-        self._session = _session(folder / config.file, providers)
-        _require_names(folder / config.file, self._session, config.inputs, config.output)
-        self._tokenizer = _tokenizer(folder / config.tokenizer, config.max_length)
-        self._types = {input.name: INTEGERS.get(input.type, np.int64) for input in self._session.get_inputs()}
-
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """One call of the graph, padded to the longest of these texts."""
-        encodings = self._tokenizer.encode_batch(list(texts))
-        self.cut.record(texts, [_full_length(encoding) for encoding in encodings])
-        inputs: Arrays = {
-            name: np.array([getattr(encoding, TOKEN_FIELDS[name]) for encoding in encodings], dtype=self._types[name])
-            for name in self._config.inputs
-        }
-        return _run(self._session, self._config.output, inputs)
+    return OnnxContrastive(spec, folder, config, options)
 
 
 def cut_of(config: ImageConfig) -> Cut:
@@ -344,18 +324,6 @@ def cut_of(config: ImageConfig) -> Cut:
     if config.resize == "stretch":
         return Cut((size, size), resample)
     return Cut(size, resample, None if config.crop == "none" else (size, size))
-
-
-def _text_side(folder: Path, config: OnnxConfig, providers: list[str]) -> TextTower | TextTable:
-    if isinstance(config.text, TextConfig):
-        return TextTower(folder, config.text, providers)
-    table = read_text_table(folder, config.text)
-    if config.embedding_dim and table.dim != config.embedding_dim:
-        raise ModelError(
-            f"{folder / config.text.file} has vectors of length {table.dim}, "
-            f"but {folder / 'config.json'} says 'embedding_dim' {config.embedding_dim}."
-        )
-    return table
 
 
 def model_files(folder: Path, config: OnnxConfig) -> list[Path]:
@@ -390,35 +358,6 @@ def _providers(device: str) -> list[str]:
     )
 
 
-def _session(path: Path, providers: list[str]) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # errors only
-    # Threads that wait for work by spinning would take the cores from those that prepare the next pictures.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=providers)
-    except Exception as error:  # onnxruntime's errors share no base but Exception
-        raise ModelError(f"{path} is not a graph that onnxruntime can run: {first_line(error)}") from error
-
-
-def _require_names(path: Path, session: onnxruntime.InferenceSession, inputs: Iterable[str], output: str) -> None:
-    has_inputs = {value.name for value in session.get_inputs()}
-    has_outputs = [value.name for value in session.get_outputs()]
-    if set(inputs) != has_inputs or output not in has_outputs:
-        raise ModelError(
-            f"config.json says that {path} takes {', '.join(inputs)} and gives {output}; "
-            f"it takes {', '.join(sorted(has_inputs))} and gives {', '.join(has_outputs)}."
-        )
-
-
-def _run(session: onnxruntime.InferenceSession, output: str, inputs: Arrays) -> Floats:
-    try:
-        return np.asarray(session.run([output], inputs)[0], dtype=np.float32)
-    except Exception as error:
-        kind = OutOfMemory if "allocat" in str(error).lower() else ModelError
-        raise kind(f"onnxruntime failed: {first_line(error)}") from error
-
-
 def _tokenizer(path: Path, max_length: int) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(path))
@@ -431,9 +370,3 @@ def _tokenizer(path: Path, max_length: int) -> Tokenizer:
     tokenizer.enable_padding(**{name: padding[name] for name in names if name in padding})
     tokenizer.enable_truncation(max_length)
     return tokenizer
-
-
-def _full_length(encoding: Encoding) -> int:
-    """Tokens before cutting."""
-    cut = sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
-    return int(sum(encoding.attention_mask) + cut)

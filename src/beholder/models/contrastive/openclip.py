@@ -90,9 +90,8 @@ class OpenClipContrastive(TorchContrastive):
         super().__init__(model, spec, max_length=tokenizer.context_length, **options)
         self._tokenizer = tokenizer
         own = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
-        self._transform = transform or own
-        split = proven(transform_split(model.visual.preprocess_cfg), self.prepare)
-        self._prepare_apart(split, ByTransform(self._transform))
+        self._transform = ByTransform(transform or own)
+        self._prepare_apart(proven(transform_split(model.visual.preprocess_cfg), self._transform), self._transform)
 
     @classmethod
     def from_name(cls, rest: str, options: LoadOptions) -> OpenClipContrastive:
@@ -112,10 +111,7 @@ class OpenClipContrastive(TorchContrastive):
         settings = {**config, **object_settings(model, tokenizer)}
         spec = ModelSpec(f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings)
         scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
-        scorer.proved(weights.file, LIBRARY)
-        if options.decode == "gpu":
-            scorer.decode_on_gpu()
-        return scorer
+        return scorer.proved(weights.file, LIBRARY)
 
     @classmethod
     def from_objects(
@@ -140,7 +136,7 @@ class OpenClipContrastive(TorchContrastive):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        return ByTransform(self._transform)(image)
+        return self._transform(image)
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> float:
         output = self._model(self._pixels(prepared), self._tokens([text]))

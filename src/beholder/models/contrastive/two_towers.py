@@ -31,6 +31,7 @@ from beholder.models.checkpoint.checkpoint import (
     torch,
 )
 from beholder.models.checkpoint.files import Origin, read_config
+from beholder.models.contrastive import gpu_decoder
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, embed_in_batches, unit_rows
 from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
@@ -87,11 +88,9 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 
     def decode_on_gpu(self) -> None:
         """Decode files on the GPU from now on; the spec says so."""
-        from beholder.models.contrastive.gpu_decoder import GpuDecoder  # needs torchvision, which is optional
-
         if not isinstance(self.preparation, Cut):
             raise ModelError(f"--decode gpu cannot be used: the preprocessing of {self.spec.name} is not known to it.")
-        self.decoder = GpuDecoder(self.preparation, self._device)
+        self.decoder = gpu_decoder.GpuDecoder(self.preparation, self._device)
         self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
 
     def _begun(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
@@ -141,10 +140,7 @@ class TransformersContrastive(TorchContrastive):
             spec = opened.spec(name, cls.adapter, settings_of(checkpoint._replace(model=cls._towers(checkpoint.model))))
             kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
             scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
-        scorer.proved(folder)
-        if options.decode == "gpu":
-            scorer.decode_on_gpu()
-        return scorer
+        return scorer.proved(folder)
 
     @classmethod
     def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:

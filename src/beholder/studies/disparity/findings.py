@@ -197,7 +197,12 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
         together = spread is not None and spread["verdict"] == DIFFERENCE
         which = "No single concept's gap" if together else "No gap"
         headline = f"{which} was found between images of {pair.groups}"
-    sentence = " ".join(_named(part, named, pair) if named else _missed(table))
+    if named:
+        sentence = " ".join(_named(part, named, pair))
+    else:
+        most = largest_missed(table.to_dicts())
+        missed = f"A gap could still be up to {points(most[0])} points, at “{most[1]}”. " if most else ""
+        sentence = missed + _tested(table)
     verdict = verdict_of_rows(table.to_dicts())
     yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=named)
 
@@ -216,14 +221,6 @@ def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:
         yield f"“{row['concept']}” is recognised worse in {pair.worse(row)}: {levels}{gap}."
     which = "All values are at the same prevalence for both groups"
     yield f"{which}; intervals and p hold for all concepts at once."
-
-
-def _missed(table: pl.DataFrame) -> Iterator[str]:
-    """How wide a gap could still be."""
-    most = largest_missed(table.to_dicts())
-    if most is not None:
-        yield f"A gap could still be up to {points(most[0])} points, at “{most[1]}”."
-    yield _tested(table)
 
 
 def largest_missed(rows: list[Result]) -> tuple[float, str] | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +36,13 @@ from beholder.comparison.family import Judged, nothing_told
 from beholder.comparison.groups import REST, no_strata
 from beholder.comparison.means import units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
+from beholder.core.results import Row
 from beholder.metrics.clustered import Pooled, partial_pooling
 from beholder.studies.gras.groups import NOTHING, WITHIN, Answers, Array, Compared, Grouped
 from beholder.studies.gras.prompts import VALENCES
 
-ALIKE = 1e-6
-"""Means in single precision that differ by less are equal."""
-HELD = 1 << 23
-"""Numbers worked on at once."""
+ALIKE = 1e-6  # means in single precision that differ by less are equal
+HELD = 1 << 23  # numbers worked on at once
 
 
 def above_mean(deviations: Array, valences: list[str]) -> Array:
@@ -65,55 +64,35 @@ def above_mean(deviations: Array, valences: list[str]) -> Array:
 
 def shuffled_shares(grouped: Grouped, rng: np.random.Generator, shuffles: int) -> Part:
     """The shares `[n_groups, n_valences]` against those that people's labels give, shuffled within the strata."""
-    groups, people = grouped.groups, grouped.people
-    moves = ShuffledGroups(groups, people, rng, grouped.strata(groups), shuffles)
-    means = _GroupMeans(grouped)
-    value = means.shares(groups.codes[None])[0]
-    parts = [means.shares(some) for part in moves.parts() for some in means.portions(part)]
-    null = np.concatenate([np.empty((0, *value.shape)), *parts])
-    asked = ~np.isnan(value)  # a valence without traits has no share
-    return part_from_null(
-        np.where(asked, value, 0.0),
-        np.where(asked, null, 0.0),
-        people=np.broadcast_to(np.array(groups.sizes(people))[:, None], value.shape),
-        arrangements=moves.moves.arrangements,
-        exact=moves.moves.exact,
-    )
+    groups, people, answers, inside = grouped.groups, grouped.people, grouped.answers, grouped.inside
+    values = grouped.flat[inside].astype(np.float64)
+    there = (~np.isnan(values)).astype(np.float32) if np.isnan(values).any() else None
+    values = np.nan_to_num(values - np.nanmean(values, axis=0)).astype(np.float32)  # only signs count
+    step = max(1, HELD // (len(groups.names) * sum(values.shape)))  # groupings at once
 
-
-class _GroupMeans:
-    """Means of groups in every (trait, wording), for many groupings: in single precision, since only signs count."""
-
-    def __init__(self, grouped: Grouped) -> None:
-        self._grouped = grouped
-        values = grouped.flat[grouped.inside].astype(np.float64)
-        self._there = None if not np.isnan(values).any() else (~np.isnan(values)).astype(np.float32)
-        self._values = np.nan_to_num(values - np.nanmean(values, axis=0)).astype(np.float32)
-
-    def portions(self, codes: npt.NDArray[np.intp]) -> Iterator[npt.NDArray[np.intp]]:
-        """Groupings, as many at once as memory should hold."""
-        groups = len(self._grouped.groups.names)
-        step = max(1, HELD // (groups * sum(self._values.shape)))
-        yield from (codes[start : start + step] for start in range(0, len(codes), step))
-
-    def shares(self, codes: npt.NDArray[np.intp]) -> Array:
-        """`[n_groupings, n_groups, n_valences]`: the shares of each grouping of the images."""
-        answers, names = self._grouped.answers, self._grouped.groups.names
-        belongs = codes[:, None, self._grouped.inside] == np.arange(len(names))[:, None]
+    def shares(codes: npt.NDArray[np.intp]) -> Array:
+        """`[n_groupings, n_groups, n_valences]`, from the groups' means in every (trait, wording)."""
+        belongs = codes[:, None, inside] == np.arange(len(groups.names))[:, None]
         flat = belongs.astype(np.float32).reshape(-1, belongs.shape[2])
-        size = flat.sum(axis=1)[:, None] if self._there is None else flat @ self._there
+        size = flat.sum(axis=1)[:, None] if there is None else flat @ there
         with np.errstate(invalid="ignore", divide="ignore"):
-            deviations = (flat @ self._values) / size
+            deviations = (flat @ values) / size
         deviations[np.abs(deviations) < ALIKE] = 0.0
         return above_mean(deviations.reshape(*belongs.shape[:2], *answers.p_yes.shape[1:]), answers.valences)
+
+    moves = ShuffledGroups(groups, people, rng, grouped.strata(groups), shuffles)
+    value = shares(groups.codes[None])[0]
+    portions = (part[start : start + step] for part in moves.parts() for start in range(0, len(part), step))
+    null = np.concatenate([np.empty((0, *value.shape)), *map(shares, portions)])
+    asked = ~np.isnan(value)  # a valence without traits has no share
+    sizes = np.broadcast_to(np.array(groups.sizes(people))[:, None], value.shape)
+    how: dict[str, Any] = {"arrangements": moves.moves.arrangements, "exact": moves.moves.exact}
+    return part_from_null(np.where(asked, value, 0.0), np.where(asked, null, 0.0), people=sizes, **how)
 
 
 # Gaps between groups
 
-MANY = 2
-"""With more groups than these, each is compared with all others within a single stratum."""
-
-
+MANY = 2  # with more groups than these, each is compared with all others within a single stratum
 BOUNDS = (0.0, 1.0)
 
 
@@ -201,16 +180,18 @@ class Gaps:
         """The traits for which a difference was found."""
         return np.asarray(np.any([each.found.any(axis=0) for each in self.judged], axis=0))
 
-    def least(self) -> tuple[float, bool, str]:
-        """The least p-value of any trait and pair, whether it is a bound, and the verdict."""
+    def least(self, row: Row) -> Row:
+        """The row with the least p-value of any trait and pair, and its verdict."""
         p_values, at_most, people = (
             np.concatenate([getattr(each, name).ravel() for each in self.judged])
             for name in ("p_value", "at_most", "people")
         )
         if np.isnan(p_values).all():
-            return np.nan, False, verdict_of(None, 0)
+            return row._replace(p_value=np.nan, verdict=verdict_of(None, 0))
         place = int(np.nanargmin(p_values))
-        return float(p_values[place]), bool(at_most[place]), verdict_of(float(p_values[place]), int(people[place]))
+        p_value = float(p_values[place])
+        row = row._replace(p_value=p_value, verdict=verdict_of(p_value, int(people[place])))
+        return row._replace(p_at_most=bool(at_most[place]) or None)
 
 
 def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles: int) -> Gaps | None:
@@ -247,8 +228,7 @@ def judged_gaps(gaps: Sequence[Gaps | None]) -> Iterator[Gaps | None]:
 
 # Intersections of gender, race and age
 
-CROSSED = ("gender", "race", "age")
-"""Attributes whose intersections are measured."""
+CROSSED = ("gender", "race", "age")  # attributes whose intersections are measured
 
 
 class Intersections(NamedTuple):
@@ -277,56 +257,35 @@ def intersections(answers: Answers, people: People, rng: np.random.Generator, sh
     known = [name for name in CROSSED if name in images.columns and images[name].drop_nulls().len()]
     if len(known) < 2:
         return None
-    cells, *others = (group_by(images, (name,)) for name in known)
-    for other in others:
-        cells = crossing(cells, other)
+    cells = reduce(crossing, (group_by(images, (name,)) for name in known))
     favour = answers.asked(cells.codes >= 0).favour()
     cells = cells._replace(codes=np.where(np.isnan(favour), -1, cells.codes))
     cells = cells.kept([place for place, size in enumerate(cells.sizes(people)) if size > 1])
-    values = favour[cells.codes >= 0]
-    if len(cells.names) < 4 or len(people.rows(cells.codes >= 0)) <= len(cells.names) or np.ptp(values) < NOTHING:
+    inside = cells.codes >= 0
+    if len(cells.names) < 4 or len(people.rows(inside)) <= len(cells.names) or np.ptp(favour[inside]) < NOTHING:
         return None
-    return _compared(_Cells(answers, cells, people, favour), known, rng, shuffles)
 
-
-class _Cells(NamedTuple):
-    answers: Answers
-    groups: Groups
-    people: People
-    favour: Array
-
-    def departures(self, labels: list[str], rng: np.random.Generator, shuffles: int) -> Part:
+    def departures(labels: list[str], count: int) -> Part:
         """How far the cells lie from what these labels add up to."""
-        strata = additive_strata(self.answers.images, self.groups, labels)
-        return compare_groups(
-            self.favour,
-            self.groups,
-            self.people,
-            rng,
-            strata=strata,
-            departures=True,
-            shuffles=shuffles,
-            bounds=(-1.0, 1.0),
-        )
+        options: dict[str, Any] = {
+            "strata": additive_strata(images, cells, labels),
+            "departures": True,
+            "bounds": (-1.0, 1.0),
+        }
+        return compare_groups(favour, cells, people, rng, shuffles=count, **options)
 
-
-def _compared(cells: _Cells, known: list[str], rng: np.random.Generator, shuffles: int) -> Intersections:
-    groups, people = cells.groups, cells.people
-    units = units_of(cells.favour[:, None], groups, people, no_strata(len(cells.favour)))
+    units = units_of(favour[:, None], cells, people, no_strata(len(favour)))
     size = np.bincount(units.groups).astype(np.float64)
     raw = np.bincount(units.groups, weights=units.values[:, 0]) / size
     within = float(((units.values[:, 0] - raw[units.groups]) ** 2).sum() / max(len(units.groups) - len(size), 1))
-    strata = strata_of(cells.answers.images, groups, WITHIN, people)
+    strata = strata_of(images, cells, WITHIN, people)
     others = list(strata.labels)
-    alone = cells.departures(known, rng, 0)
-    design = additive_strata(cells.answers.images, groups, known).design[groups.codes >= 0]
+    off = np.asarray(departures(known, 0).value[:, 0], dtype=np.float64)
+    design = additive_strata(images, cells, known).design[inside]
     free = len(size) - 1 - int(np.linalg.matrix_rank(design - design.mean(axis=0)))
-    parts = [cells.departures(others, rng, shuffles)]
-    parts += [cells.departures([*known, *others], rng, shuffles)] if free else []
+    parts = [departures(others, shuffles), *([departures([*known, *others], shuffles)] if free else [])]
     from_mean, *beyond = judge(parts)
-    off = np.asarray(alone.value[:, 0], dtype=np.float64)
     spread = np.sqrt(max(0.0, float((size * off**2).sum()) - free * within) / size.sum())
-    images = np.bincount(groups.codes[groups.codes >= 0], minlength=len(size))
     pooled = partial_pooling(raw, np.sqrt(max(within, NOTHING**2) / size))
-    judged = beyond[0] if beyond else None
-    return Intersections(groups.names, images, raw, pooled, strata, from_mean, judged, off, float(spread))
+    counts, judged = np.bincount(cells.codes[inside], minlength=len(size)), beyond[0] if beyond else None
+    return Intersections(cells.names, counts, raw, pooled, strata, from_mean, judged, off, float(spread))

@@ -33,12 +33,9 @@ Array = npt.NDArray[np.float64]
 QUESTIONS, STATEMENTS, DENIALS = "gras", "gras/statements", "gras/denials"
 """Names of the tasks: questions for models that answer in words, statements and denials for the others."""
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
-WITHIN = ("source", *ATTRIBUTES)
-"""Labels that groups are compared within, apart from their own."""
-NOTHING = 1e-13
-"""Differences of probabilities below this are rounding errors."""
-ROUNDED = 1e-6
-"""By how much a probability in single precision may leave 0 to 1."""
+WITHIN = ("source", *ATTRIBUTES)  # labels that groups are compared within, apart from their own
+NOTHING = 1e-13  # differences of probabilities below this are rounding errors
+ROUNDED = 1e-6  # by how much a probability in single precision may leave 0 to 1
 
 
 class Answers(NamedTuple):
@@ -59,18 +56,9 @@ class Answers(NamedTuple):
         traits, templates = there.any(axis=(0, 2)), there.any(axis=(0, 1))
         if traits.all() and templates.all():
             return self
-        return Answers(
-            self.images,
-            [name for name, kept in zip(self.traits, traits, strict=True) if kept],
-            [valence for valence, kept in zip(self.valences, traits, strict=True) if kept],
-            [name for name, kept in zip(self.templates, templates, strict=True) if kept],
-            self.p_yes[:, traits][:, :, templates],
-        )
-
-    @property
-    def scored(self) -> npt.NDArray[np.bool_]:
-        """Which images have any score."""
-        return np.asarray(~np.isnan(self.p_yes).all(axis=(1, 2)))
+        axes = ((self.traits, traits), (self.valences, traits), (self.templates, templates))
+        kept = [[name for name, there in zip(names, keep, strict=True) if there] for names, keep in axes]
+        return Answers(self.images, kept[0], kept[1], kept[2], self.p_yes[:, traits][:, :, templates])
 
     def favour(self) -> Array:
         """For each image, mean P(Yes) over positive traits minus that over negative ones; NaN if either is missing."""
@@ -97,7 +85,7 @@ class Answers(NamedTuple):
 def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> Answers:
     """P(Yes) from whatever the model gives, laid out by trait and wording."""
     matrix = matrices.get(QUESTIONS) or matrices[STATEMENTS]
-    cells = p_yes_cells(matrices, compat=compat)
+    cells = _p_yes(matrices, compat=compat)
     asked = list(matrix.prompts.select("concept", "template").iter_rows())
     traits, templates = (list(dict.fromkeys(prompt[i] for prompt in asked)) for i in (0, 1))
     column_of = {prompt: column for column, prompt in enumerate(asked)}
@@ -110,7 +98,7 @@ def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -
     return whole.asked(np.ones(len(p_yes), dtype=bool))
 
 
-def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> npt.NDArray[Any]:
+def _p_yes(matrices: Mapping[str, ScoreMatrix], *, compat: bool) -> npt.NDArray[Any]:
     """P(Yes) of every cell: imported, or the probability of all tokens that say yes.
 
     For a model that matches pictures with texts it is the share of belief on a statement against its denial: a
@@ -120,16 +108,13 @@ def p_yes_cells(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) ->
     if QUESTIONS not in matrices:
         stated, denied = matrices[STATEMENTS].logits, matrices[DENIALS].logits
         return np.asarray(1 / (1 + np.exp(denied - stated)))
-    matrix = matrices[QUESTIONS]
-    single = matrix.single_token() if compat else None
-    return _probabilities(matrix.quantity("probability").cells) if single is None else single
-
-
-def _probabilities(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Imported scores, which must be P(Yes): logits or percentages would give gaps in an unknown unit."""
+    single = matrices[QUESTIONS].single_token() if compat else None
+    if single is not None:
+        return single
+    cells = matrices[QUESTIONS].quantity("probability").cells
     known = not np.isnan(cells).all()
     low, high = (float(np.nanmin(cells)), float(np.nanmax(cells))) if known else (0.0, 1.0)
-    if low < -ROUNDED or high > 1 + ROUNDED:
+    if low < -ROUNDED or high > 1 + ROUNDED:  # logits or percentages would give gaps in an unknown unit
         raise BadScores(
             f"GRAS reads a score as P(Yes), from 0 to 1; these go from {low:g} to {high:g}.\n"
             "Turn logits or percentages into probabilities first."
@@ -172,11 +157,6 @@ class Compared(NamedTuple):
         return int(self.moments.size.sum(axis=0).max())
 
     @property
-    def p_values(self) -> Array:
-        """`[n_traits, n_templates]`, as published: every image counts."""
-        return self.test.p_value.reshape(self.shape)
-
-    @property
     def adjusted(self) -> Array:
         """One p-value a trait: Simes over its wordings, Benjamini–Hochberg over the traits."""
         test = self.test if self.by_person is None else welch(self.by_person)
@@ -190,8 +170,8 @@ class Compared(NamedTuple):
 
     @property
     def biased(self) -> npt.NDArray[np.bool_]:
-        """The study's rule: a trait counts when any of its wordings has p ≤ 0.05."""
-        return np.asarray((self.p_values <= ALPHA).any(axis=1))
+        """The study's rule: a trait counts when any of its wordings has p ≤ 0.05; every image counts."""
+        return np.asarray((self.test.p_value.reshape(self.shape) <= ALPHA).any(axis=1))
 
     @property
     def tested(self) -> npt.NDArray[np.bool_]:
@@ -209,7 +189,7 @@ class Grouped:
 
     def __init__(self, answers: Answers, attribute: str, people: People) -> None:
         groups = group_by(answers.images, (attribute,))
-        rows = (groups.codes >= 0) & answers.scored
+        rows = (groups.codes >= 0) & ~np.isnan(answers.p_yes).all(axis=(1, 2))
         self.answers = answers = answers.asked(rows)
         self.attribute, self.people = attribute, people
         self.flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
@@ -251,7 +231,6 @@ class Grouped:
                 yield Compared(self.attribute, moments, welch(moments), self.answers.p_yes.shape[1:])
 
     def _of_people(self, groups: Groups) -> Moments:
-        """Moments of people's means."""
         units = units_of(self.flat, groups, self.people, no_strata(len(self.flat)))
         return Columns(units.values).moments(units.groups, groups.names)
 

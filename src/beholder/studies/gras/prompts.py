@@ -45,8 +45,7 @@ YES_OR_NO = Instruction(" ".join(INSTRUCTION), yes="Yes", no="No")
 RELEASED_BLANKS = {"llava": 50, "paligemma": 21, "phi4_multimodal": 48, "qwen2_5_vl": 52}
 """Blanks between the parts in the released scripts, by model type: line continuations inside a string."""
 OTHER_BLANKS = 50
-BLIP_BLANKS = 24
-"""Before `Answer:`, in BLIP-2's script, which has no instruction."""
+BLIP_BLANKS = 24  # before `Answer:`, in BLIP-2's script, which has no instruction
 
 
 def released_instruction(spec: ModelSpec) -> Instruction:

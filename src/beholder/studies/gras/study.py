@@ -34,8 +34,7 @@ from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run,
 from beholder.studies.study import Asks, Measures, Option, Plans, Study, Tells, read_metrics
 
 TRAITS = 100
-ANSWERS = Scores(0.2, mean=0.5)
-"""Of a trait's P(Yes), the mean over its wordings, between people: assumed."""
+ANSWERS = Scores(0.2, mean=0.5)  # of a trait's P(Yes), the mean over its wordings, between people: assumed
 
 
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
@@ -89,7 +88,6 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
     """GRAS with the study's traits and wordings, or with the user's own."""
 
     def questions(dataset: Dataset) -> list[Task]:
-        """One sheet: every image, every trait in every wording."""
         return [Task(QUESTIONS, dataset, gras_prompts(_traits(dataset, traits), templates))]
 
     def released(dataset: Dataset) -> list[Task]:

@@ -19,8 +19,7 @@ from beholder.core.tables import read_table, require_columns
 from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set
 
 POSITIVE, NEGATIVE = "positive", "negative"
-NEUTRAL = ""
-"""The word of the neutral prompt: none."""
+NEUTRAL = ""  # the word of the neutral prompt: none
 
 
 class Dimension(NamedTuple):
@@ -102,8 +101,7 @@ def perception_prompts(
 
 SCORED_WORD, SCORED_DIMENSION = "mean of templates", "mean of words"
 """Templates of scores made elsewhere that are means already: of a word over templates, of a dimension over words."""
-NEUTRAL_COLUMNS = ("neutral", "person", "")
-"""What the column of the neutral prompt may be called, after `cossim_`."""
+NEUTRAL_COLUMNS = ("neutral", "person", "")  # what the column of the neutral prompt may be called, after `cossim_`
 
 
 def word_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
@@ -119,7 +117,6 @@ def dimension_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet
 
 
 def _prompts(asked: Iterable[tuple[str, str, str]], dimensions: Sequence[Dimension]) -> PromptSet:
-    """Prompts of a text, a word and a template's name each."""
     prompts = [
         {"text": text, "level": template, "concept": word, "template": template, **_origin(word, dimensions)}
         for text, word, template in asked
