@@ -492,7 +492,10 @@ def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
     if there:
         left = len(rows) - len(there)
         rest = f" {number(left, 'other slope was', 'other slopes were')} not found." if left else ""
-        headline += f"more {axis(first)} go with {_change(first)}"
+        change = f"{'more' if first['value'] > 0 else 'less'} {what(first)}"
+        if first["concept"] == "bias_ratio":
+            change = f"a bias ratio {'farther from' if first['value'] > 0 else 'nearer to'} 1 for {first['subset']}"
+        headline += f"more {axis(first)} go with {change}"
         sentence = f"For ten times the {_slopes(there)}.{rest} {NO_SAMPLE}"
     else:
         headline += "no effect of size or training data was found"
@@ -515,12 +518,6 @@ def what(row: Result) -> str:
     if row["concept"] == "bias_ratio":
         return f"distance of the bias ratio from 1 for {row['subset']}"
     return WHAT.get(row["concept"], f"belief on the right {row['subset']}")
-
-
-def _change(row: Result) -> str:
-    if row["concept"] == "bias_ratio":
-        return f"a bias ratio {'farther from' if row['value'] > 0 else 'nearer to'} 1 for {row['subset']}"
-    return f"{'more' if row['value'] > 0 else 'less'} {what(row)}"
 
 
 def _slopes(rows: list[Result]) -> str:
