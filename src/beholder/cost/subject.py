@@ -136,7 +136,6 @@ def _onnx(name: str, folder: Path) -> Subject:
 
 
 def _cached(load: str) -> Path | None:
-    """The folder of a hub model that was fetched before."""
     owner, slash, _ = load.partition("/")
     if not (owner and slash) or ":" in load or load.count("/") != 1:
         return None

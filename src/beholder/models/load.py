@@ -139,7 +139,6 @@ def _open_hub(name: str, options: LoadOptions) -> Scorer:
 
 
 def _open_entry(entry: ModelEntry, options: LoadOptions) -> Scorer:
-    """A model of the studies, under its printed name."""
     if not entry.load:
         raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
     pinned = entry.revision if entry.revision != "main" else None

@@ -385,7 +385,6 @@ def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Cells) -> bool:
 
 
 def _categories(path: Path, image: Image.Image, labels: Labels) -> npt.NDArray[np.int64]:
-    """The category number of every pixel."""
     if image.mode in NUMBERED:
         return np.asarray(image).astype(np.int64)
     if image.mode != "RGB" or not labels.colours:

@@ -248,7 +248,6 @@ def object_settings(model: Module, tokenizer: Processor) -> dict[str, object]:
 
 
 def _weights_digest(model: Module) -> str:
-    """Stands for the names and the bytes of all weights."""
     hasher = hashlib.blake2b(digest_size=20)
     for name, values in sorted(model.state_dict().items()):
         hasher.update(f"{name} {values.dtype} {tuple(values.shape)} ".encode())

@@ -266,7 +266,6 @@ def _with_choices(body: Any) -> Mapping[str, object]:
 
 
 def _forms(asking: Asking) -> list[RequestForm]:
-    """Forms of the request, the most informative first."""
     limits = ("max_tokens", "max_completion_tokens")
     if asking.answers == "guided":
         return [RequestForm(True, limit, guided=guided) for guided, limit in product(protocol.GUIDED, limits)]
@@ -398,7 +397,6 @@ def _form(text: str) -> Upload:
 
 
 def _named(reply: object) -> str:
-    """The server's name for what it was sent."""
     name = protocol.mapping(reply).get("id")
     if not isinstance(name, str) or not name:
         raise protocol.Garbled("the reply has no id")
@@ -406,5 +404,4 @@ def _named(reply: object) -> str:
 
 
 def _lines(reply: object) -> list[Mapping[str, Any]]:
-    """The lines of a file of replies."""
     return [protocol.mapping(line) for line in reply] if isinstance(reply, list) else []
