@@ -37,10 +37,7 @@ class Decoder(Protocol):
 
     @property
     def encoding(self) -> Callable[[str, Pixels | None], Any]:
-        """Makes what `decode` takes of a file's address and bytes, or of a picture without bytes of its own.
-
-        It travels to worker processes.
-        """
+        """Makes what `decode` takes of a file's address and bytes, in worker processes too."""
         ...
 
     def decode(self, pictures: Sequence[Any]) -> Any:

@@ -33,6 +33,7 @@ from beholder.prompts.prompt_set import Instruction
 
 MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
 CHAT = "/chat/completions"
+CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
 PLAIN = Instruction("{}", yes="Yes", no="No")  # used when no study gives a wording
 Answer = TypeVar("Answer")
 Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
@@ -109,8 +110,8 @@ class ServedScorer:
         return [self._read(job, reply) for job, reply in zip(jobs, replies, strict=True)]
 
     def _question(self, job: Job) -> Body:
-        messages = protocol.messages_of(job[1], self._instruction.ask(job[2]))
-        return self._form.question(self._bare.weights, messages, self._instruction.yes, self._instruction.no)
+        asked = self._instruction
+        return self._form.question(self._bare.weights, job[1], asked.ask(job[2]), asked.yes, asked.no)
 
     def _read(self, job: Job, reply: Mapping[str, object] | None) -> Cell:
         """A cell of one reply; None is a refusal by policy."""
@@ -136,8 +137,8 @@ class ServedScorer:
         if cell.seen or not self._form.prompted or answer is None:
             return cell
         # The probabilities of both words in three casings, each put at the end of the prompt.
-        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in protocol.casings(word)]
-        asked = [(word, _ask(line, protocol.ending(body, word), protocol.mapping)) for word in words]
+        words = [case(word) for word in (self._instruction.yes, self._instruction.no) for case in CASES]
+        asked = [(word, _ask(line, protocol.ending(body, word), protocol.mapping)) for word in dict.fromkeys(words)]
         found = [(word, protocol.prompt_word(reply, word)) for word, reply in asked if reply is not None]
         return self._cell_of(answer, [(word, value) for word, value in found if value is not None])
 
@@ -219,7 +220,6 @@ def _listed(client: Client) -> dict[str, Mapping[str, object]]:
 def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tuple[RequestForm, Mapping[str, object]]:
     """The best form of request that the server accepts, and its first answer."""
     grey = protocol.data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
-    messages = protocol.messages_of(grey, "Is this picture grey? Answer with Yes or No.")
     refused: Declined | None = None
     understood: str | None = None
     for form in _forms(address.asking):
@@ -227,7 +227,10 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
             continue
         more = {"n": 2} if form.sampled and form.many else {}
         try:
-            body = {**form.question(address.model, messages, *STRANGE), **more}
+            body = {
+                **form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE),
+                **more,
+            }
             reply = client.ask("POST", CHAT, body, _with_choices)
         except Declined as error:
             if error.status in NOT_OF_THE_FORM or error.status >= 500:
