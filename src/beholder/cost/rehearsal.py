@@ -10,13 +10,12 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +28,7 @@ from beholder.datasets.content import read_content
 from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
+from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer, preparation_of
 from beholder.prompts.prompt_set import Instruction
 
 SECONDS = 10.0
@@ -70,9 +69,9 @@ class Rehearsal:
         longest = max(tasks, key=lambda task: len(task.prompts))
         return Rehearsed(opening, *self._by_pair(scorer, prepared, longest, counter, pictures), False, self._random)
 
-    def _two_towers(self, scorer: Embedder, prepared: list[Any], tasks: Sequence[Asked]) -> tuple[Array, Array]:
+    def _two_towers(self, scorer: Embedder, prepared: list[Prepared], tasks: Sequence[Asked]) -> tuple[Array, Array]:
         size = scorer.batch_size
-        batch: Any = [prepared[number % len(prepared)] for number in range(size)]
+        batch: Prepared = [prepared[number % len(prepared)] for number in range(size)]
         if all(isinstance(one, np.ndarray) and one.shape == batch[0].shape for one in batch):
             batch = np.stack(batch)  # as workers hand pictures over
         looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2) / size
@@ -80,7 +79,7 @@ class Rehearsal:
         return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5) / len(texts)
 
     def _by_pair(
-        self, scorer: Scorer, prepared: list[Any], task: Asked, counter: Counter, pictures: Pictures
+        self, scorer: Scorer, prepared: list[Prepared], task: Asked, counter: Counter, pictures: Pictures
     ) -> tuple[Array, Array]:
         """A line through two timings: few questions, and as many as fit into the time."""
         prompts, budget, batch = list(task.prompts), self._seconds / 5, prepared[: self._together]
@@ -102,17 +101,17 @@ class Rehearsal:
         return np.maximum(0.0, long - slope * x[1]), slope
 
 
-def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Any], Array]:
+def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Prepared], Array]:
     """Some pictures made ready, and what one takes."""
     prepare = preparation_of(scorer) or scorer.prepare
 
-    def opened(uri: str) -> Any:
+    def opened(uri: str) -> Prepared:
         data = read_content(uri) if is_plain_file(uri) else None
         if data is not None:
             content_digest(data)
         return prepare(open_image(uri, data))
 
-    prepared, turns = deque[Any](maxlen=len(uris)), cycle(uris)
+    prepared, turns = deque[Prepared](maxlen=len(uris)), cycle(uris)
     opening = _repeated(lambda: prepared.append(opened(next(turns))), seconds)
     return list(prepared), opening
 
@@ -128,7 +127,7 @@ def _repeated(act: Callable[[], object], seconds: float) -> Array:
 
 
 @contextmanager
-def _folder_with_weights(subject: Subject) -> Any:
+def _folder_with_weights(subject: Subject) -> Iterator[str]:
     """The model's name, or a folder of the same shapes with random weights where it has none and is small enough."""
     if subject.here:
         yield subject.name

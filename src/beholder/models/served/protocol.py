@@ -27,6 +27,7 @@ GUIDED: dict[str, Callable[[list[str]], object]] = {
     "guided_choice": lambda words: words,
 }  # how vLLM is given the only answers allowed: since version 0.12, and before
 Body = dict[str, object]
+Json = Mapping[str, Any]  # an object as the server gave it
 FLOOR = -87.0  # stands for the logarithm of nothing: stored cells are finite
 SPELLINGS = 6  # how many tokens of a vocabulary can spell one word: three casings, with and without a space
 POLICY_CODES = ("content_filter", "content_policy_violation")
@@ -86,14 +87,14 @@ REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
 # Reading the protocol
 
 
-def mapping(body: object) -> Mapping[str, Any]:
+def mapping(body: object) -> Json:
     """The reply, if it is an object."""
     if not isinstance(body, Mapping):
         raise Garbled("the reply is no object")
     return body
 
 
-def part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def part(of: Json, name: str) -> Json:
     """A part that is an object; empty if the server left it out."""
     value = of.get(name)
     return value if isinstance(value, Mapping) else {}

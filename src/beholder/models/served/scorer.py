@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -27,7 +27,7 @@ from beholder.models.scorer import Floats
 from beholder.models.served import protocol
 from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_for, read_address
 from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
-from beholder.models.served.protocol import Body, Cell, RequestForm
+from beholder.models.served.protocol import Body, Cell, Json, RequestForm
 from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction
 
@@ -263,9 +263,9 @@ def _prompted(client: Client, body: dict[str, object]) -> bool:
     return protocol.prompt_word(reply, "Yes") is not None
 
 
-def _with_choices(body: Any) -> Mapping[str, object]:
+def _with_choices(body: object) -> Json:
     protocol.choices(body)
-    return body  # type: ignore[no-any-return]
+    return protocol.mapping(body)
 
 
 def _forms(asking: Asking) -> list[RequestForm]:
@@ -334,7 +334,7 @@ def _notes(
 FILES, BATCHES = "/files", "/batches"
 WAITING = ("validating", "in_progress", "finalizing")
 POLL_SECONDS = 30.0
-Answered = Mapping[str, Any] | None  # the reply's body; None where the server's policy forbade an answer
+Answered = Json | None  # the reply's body; None where the server's policy forbade an answer
 
 
 def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) -> list[Answered]:
@@ -359,7 +359,7 @@ def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) ->
     return [_body(replies.get(str(number), {}), name) for number in range(len(bodies))]
 
 
-def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
+def _finished(client: Client, name: str, state: Path) -> Json:
     """The batch when it is done; Ctrl-C ends the wait, not the batch."""
     while True:
         batch = client.ask("GET", f"{BATCHES}/{name}", None, protocol.mapping)
@@ -375,7 +375,7 @@ def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
         time.sleep(POLL_SECONDS)
 
 
-def _body(reply: Mapping[str, Any], name: str) -> Answered:
+def _body(reply: Json, name: str) -> Answered:
     """The body of one reply; None for a refusal by policy."""
     response = protocol.part(reply, "response")
     body = protocol.part(response, "body")
@@ -406,5 +406,5 @@ def _named(reply: object) -> str:
     return name
 
 
-def _lines(reply: object) -> list[Mapping[str, Any]]:
+def _lines(reply: object) -> list[Json]:
     return [protocol.mapping(line) for line in reply] if isinstance(reply, list) else []
