@@ -60,15 +60,13 @@ class RemotePath(PurePosixPath):
         """The file for reading; only what is asked for is fetched."""
         return open_remote(self.uri, fresh=True)
 
-    def write_bytes(self, data: bytes, *, new: bool = False) -> None:
-        """The whole file or nothing of it. If it must be `new`, `FileExistsError` where the file system can tell."""
+    def write_bytes(self, data: bytes) -> None:
+        """The whole file or nothing of it."""
         with self._reached("written") as (system, path):
             try:
                 if self.parts[0].rstrip(":") in OBJECT_STORES:
-                    system.pipe_file(path, data, mode="create" if new else "overwrite")
+                    system.pipe_file(path, data)
                     return
-                if new and system.exists(path):
-                    raise FileExistsError(str(self))
                 part = f"{path}.{uuid.uuid4().hex}.part"
                 system.makedirs(path.rpartition("/")[0], exist_ok=True)
                 system.pipe_file(part, data)
