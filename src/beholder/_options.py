@@ -91,8 +91,7 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
     )
     study_options: Mapping[str, object] = field(default_factory=dict)
     """The studies' own options, which tell this run from others."""
-    command: Sequence[str] = ()
-    """What the user typed, for the record."""
+    command: Sequence[str] = ()  # what the user typed, for the record
 
     @classmethod
     def of(cls, **given: Any) -> Self:

@@ -94,11 +94,6 @@ def options(row: Result) -> int | None:
     return round(1 / by_chance) if by_chance else None
 
 
-def remarks(row: Result) -> str:
-    """The row's note: why it is absent, what was left out."""
-    return row.get("note") or ""
-
-
 def has_interval(row: Result) -> bool:
     """Whether the row says how far its value could move; an interval without width does not."""
     return row["low"] is not None and row["high"] is not None and row["low"] < row["high"]

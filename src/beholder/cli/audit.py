@@ -20,23 +20,8 @@ from beholder._plan import uncompared
 from beholder._run import Run, load_run
 from beholder._run_folder import file_stamps, finish, run_folder
 from beholder._verify import verify_run
-from beholder.cli.console import bar, err, out, say_json, set_verbosity, upload_question
-from beholder.cli.options import (
-    FILE,
-    LATEST,
-    NAMES,
-    OPTIONS,
-    SHARED,
-    Config,
-    RunFolder,
-    built,
-    given,
-    made,
-    study_options,
-    takes,
-    writable,
-    write_config,
-)
+from beholder.cli import options as cli
+from beholder.cli.console import bar, note, out, say, say_json, set_verbosity, upload_question
 from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.files import store_folder, write_whole
@@ -59,7 +44,7 @@ LEFT_TO_EACH = (
 """Options of an audit in which runs may differ and still be compared."""
 
 
-@takes(*OPTIONS)
+@cli.takes(*cli.OPTIONS)
 def audit_command(
     context: typer.Context,
     models: Annotated[
@@ -70,7 +55,7 @@ def audit_command(
             "reference models.",
         ),
     ] = None,
-    config: Config = None,
+    config: cli.Config = None,
     study: list[str] | None = None,
     log: list[str] | None = None,
     as_json: bool = False,
@@ -86,23 +71,23 @@ def audit_command(
     studies, chosen = asked({**options, "models": models, "study": study}, quiet=quiet)
     run = audit_models(models or [], studies, chosen)
     folder = run.folder or Path()
-    write_config(context, folder)
+    cli.write_config(context, folder)
     show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)
     for tracker in log or ():
-        err.print(log_run(run.report, tracker, name=folder.resolve().name), markup=False, soft_wrap=True)
+        note(log_run(run.report, tracker, name=folder.resolve().name))
     if reasons := list(uncompared(run.results, studies, chosen)):
-        err.print("\n".join(reasons), markup=False, soft_wrap=True)
+        note("\n".join(reasons))
         raise typer.Exit(1)
 
 
 def asked(params: Mapping[str, Any], *, quiet: bool) -> tuple[list[Study], AuditOptions]:
     """The studies and the options that parameters of a command mean; one that is not there has its default."""
-    known = {*OPTIONS, *(option.name for option in study_options())}
+    known = {*cli.OPTIONS, *(option.name for option in cli.study_options())}
     chosen = {name: value for name, value in params.items() if name in known}
     options = AuditOptions.of(**chosen, progress=silent if quiet else bar, command=sys.argv[1:])
-    writable(options.out, "--out")
+    cli.writable(options.out, "--out")
     if "store" in params:
-        writable(options.store, "--store")
+        cli.writable(options.store, "--store")
     names, models = params.get("study") or [], params.get("models") or ()
     studies = chosen_studies(names, options.study_options, data=options.data, dataset=options.dataset, models=models)
     return studies, replace(options, allow_upload=upload_question(yes=options.allow_upload is True))
@@ -115,23 +100,23 @@ def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> 
     elif not quiet:
         print_summary(run.report, out, verbose=verbose)
     if run.folder and not quiet:
-        err.print(f"Report: {(run.folder / 'report.html').resolve()}", markup=False, soft_wrap=True)
+        note(f"Report: {(run.folder / 'report.html').resolve()}")
 
 
 def recorded_params(folder: Path) -> dict[str, Any]:
     """The parameters of `beholder audit` with which a run was made."""
-    if not (folder / FILE).is_file():
-        raise UsageError(f"{folder} has no {FILE}. Only runs of `beholder audit` have one.")
-    with made("audit").make_context("audit", ["--config", str(folder / FILE)]) as context:
+    if not (folder / cli.FILE).is_file():
+        raise UsageError(f"{folder} has no {cli.FILE}. Only runs of `beholder audit` have one.")
+    with cli.made("audit").make_context("audit", ["--config", str(folder / cli.FILE)]) as context:
         return {**context.params, "out": None, "config": None}
 
 
 # `beholder measure`
 
 
-@takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
+@cli.takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
 def measure_command(
-    study: Annotated[str, typer.Argument(help=f"One of {NAMES}; or custom, with --prompts.")],
+    study: Annotated[str, typer.Argument(help=f"One of {cli.NAMES}; or custom, with --prompts.")],
     scores: Annotated[
         list[str],
         typer.Option(
@@ -172,7 +157,7 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 # `beholder compare`
 
 
-@takes(
+@cli.takes(
     *("data", "dataset", "settings", "bins", "limit", "skip_bad_images", "out", "store", "device", "precision"),
     *("allow_upload", "compat", "seed", "person", "within"),
 )
@@ -197,7 +182,7 @@ def compare_command(
     judged together. Run folders also say what was asked: no other option is needed with them.
     """
     set_verbosity(quiet=quiet, verbose=False)
-    flags = {name: value for name, value in context.params.items() if given(context, name)}
+    flags = {name: value for name, value in context.params.items() if cli.given(context, name)}
     runs = {model: recorded_params(Path(model)) for model in models if (Path(model) / "run.json").is_file()}
     params = {**options, "study": study, **shared(runs, flags), **flags, "seed": options["seed"], "models": models}
     studies, chosen = asked(params, quiet=quiet)
@@ -207,7 +192,7 @@ def compare_command(
     elif not quiet:
         print_comparison(found, out)
     if found.folder and not quiet:
-        err.print(f"Report: {(found.folder / 'comparison.html').resolve()}", markup=False, soft_wrap=True)
+        note(f"Report: {(found.folder / 'comparison.html').resolve()}")
 
 
 def shared(runs: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,7 +232,7 @@ def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], stor
 
 
 def verify_command(
-    folder: RunFolder = LATEST,
+    folder: cli.RunFolder = cli.LATEST,
     data: Path | None = None,
     store: str | None = None,
     as_json: bool = False,
@@ -264,7 +249,7 @@ def verify_command(
         for row in found.changed.head(LISTED).iter_rows(named=True):
             of = f"{row['metric']} {place(row)}".strip()
             was, now = (_number(row, end) for end in ("", "_now"))
-            out.print(f"Changed: {row['model']}: {of}: {was}, now {now}", markup=False, soft_wrap=True)
+            say(f"Changed: {row['model']}: {of}: {was}, now {now}")
         if found.changed.height > LISTED:
             out.print(f"… and {found.changed.height - LISTED:,} more.")
         out.print(
@@ -290,8 +275,8 @@ def study_command(name: str) -> Any:
     commands = [study.command for study in STUDIES.values() if study.command and study.command.name == name]
     if not commands:
         return None
-    options = [SHARED[each] for each in OF_ANY_STUDY]
-    command = built(name, partial(_run_command, commands[0]), [*options, *commands[0].options])
+    options = [cli.SHARED[each] for each in OF_ANY_STUDY]
+    command = cli.built(name, partial(_run_command, commands[0]), [*options, *commands[0].options])
     command.params[0].help = commands[0].files
     command.describe(commands[0].help, commands[0].examples)
     return command
@@ -316,7 +301,7 @@ def _run_command(
     stamps = file_stamps([Path(file) for file in files])
     key = [command.name, files, stamps, str(options["data"]), general.draws, general.seed, chosen]
     new_run = Record(digest=digest(key))
-    with run_folder(new_run, writable(general.out, "--out"), command.name) as (folder, _):
+    with run_folder(new_run, cli.writable(general.out, "--out"), command.name) as (folder, _):
         measured = load(command.run)(files, asked_for)
         run = Run(measured.results, measured.record, folder=folder)
         run.record.created, run.record.digest, run.record.command = new_run.created, new_run.digest, sys.argv[1:]

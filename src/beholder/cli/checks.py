@@ -15,7 +15,7 @@ from rich.table import Table
 
 from beholder._run import load_run
 from beholder.calibration.summary import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
-from beholder.cli.console import bar, err, out, say_json, show
+from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import writable
 from beholder.core.errors import UsageError
 from beholder.core.progress import silent
@@ -64,7 +64,7 @@ def replicate_command(
     for model in (model for model, name in printed.items() if not name):
         err.print(f"{model} is in none of the printed tables. If it is one of their models: --as NAME.", markup=False)
     if not quiet:
-        err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)
+        note(f"Page: {page.resolve()}")
 
 
 def _counted(verdicts: dict[str, dict[str, int]], with_run: bool) -> list[dict[str, object]]:
@@ -121,11 +121,11 @@ def calibrate_command(
         say_json({"cells": table.to_dicts(), "promises": [promise._asdict() for promise in promises(table)]})
     elif not quiet:
         for promise in promises(table):
-            out.print(f"{promise.headline}: {promise.sentence}", markup=False, soft_wrap=True)
+            say(f"{promise.headline}: {promise.sentence}")
             for each in promise.broken:
-                out.print(f"  not kept: {each}", markup=False, soft_wrap=True)
+                say(f"  not kept: {each}")
     if not quiet:
-        err.print(f"Page: {page.resolve()}", markup=False, soft_wrap=True)
+        note(f"Page: {page.resolve()}")
 
 
 # `beholder bench`

@@ -41,8 +41,7 @@ LIST = Path(__file__).with_name("commands.toml")
 class Entry(NamedTuple):
     """A command of the list."""
 
-    help: str
-    """The first paragraph of its help; the others are the function's docstring."""
+    help: str  # the first paragraph of its help; the others are the function's docstring
     run: str = ""
     """`module:function` in `beholder.cli`; empty for a group without options, and for the command of a study."""
     examples: Sequence[tuple[str, str]] = ()
@@ -130,8 +129,7 @@ class Stops:
         os.write(2, AGAIN)
 
 
-RESUMES = ("audit", "compare", "calibrate")
-"""Commands that keep what they did and go on from there."""
+RESUMES = ("audit", "compare", "calibrate")  # commands that keep what they did and go on from there
 REFUSED = {
     getattr(errno, name)
     for name in "EACCES EPERM EROFS ENOSPC EDQUOT EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP ENAMETOOLONG EFBIG "
@@ -147,8 +145,7 @@ class Commands(TyperGroup):
     Ctrl-C, SIGTERM or SIGHUP is answered with what was kept, a full or closed disk with its name.
     """
 
-    listing = False
-    """Whether only the names and first lines are wanted: nothing is imported for that."""
+    listing = False  # whether only the names and first lines are wanted: nothing is imported for that
 
     def __init__(self, *, name: str | None = None, **attributes: Any) -> None:
         super().__init__(name=name, **attributes)

@@ -35,8 +35,7 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 AT_ONCE = 2.0
-BETWEEN_LINES = 30.0
-"""Seconds: shorter work leaves no bar behind; a log gets a line as often as this."""
+BETWEEN_LINES = 30.0  # seconds: shorter work leaves no bar behind; a log gets a line as often as this
 
 
 class Pace(ProgressColumn):
@@ -161,6 +160,16 @@ def upload_question(*, yes: bool) -> Callable[[str], bool]:
         return yes or (sys.stdin.isatty() and typer.confirm(f"{announced} Send them?", err=True))
 
     return allowed
+
+
+def say(text: str) -> None:
+    """A line of the result, as it is: nothing in it is markup, and it can be copied whole."""
+    out.print(text, markup=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A line said along the way."""
+    err.print(text, markup=False, soft_wrap=True)
 
 
 def say_json(value: object) -> None:

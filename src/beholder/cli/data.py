@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from beholder._plan import Fit, fitting_studies
-from beholder.cli.console import bar, err, out, say_json, show
+from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.datasets import DATASETS, data_root, open_dataset
@@ -20,10 +20,10 @@ from beholder.datasets.faces import mend_fairface
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 
-NAMED = 10
-"""Images that are listed of each kind; `--json` has them all."""
+NAMED = 10  # images that are listed of each kind; `--json` has them all
 LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 4.0}
 """Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap."""
+SHOWN = dict(metric="subset", comparison="concept", images="n", smallest="value", unit="unit", note="note")
 UNITS = {"1 − b": "below a ratio of 1"}
 Checked = dict[str, Any]
 Source = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, folder:PATH, hf:NAME or wds:URI.")]
@@ -36,7 +36,7 @@ def check(name: Source, data: Path | None = None, settings: list[str] | None = N
     if as_json:
         say_json(found)
     else:
-        out.print("\n".join(told(found)), markup=False, highlight=False, soft_wrap=True)
+        out.print("\n".join(report_lines(found)), markup=False, highlight=False, soft_wrap=True)
     if found["unreadable"] or not any(study["fits"] for study in found["studies"]):
         raise typer.Exit(1)
 
@@ -69,15 +69,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Checked:
         "unreadable": seen.damaged,
         "studies": [{"study": fit.study, "fits": fit.fits, "why": fit.why} for fit in fits],
         "can_show": [
-            {
-                "study": fit.study,
-                "metric": row["subset"],
-                "comparison": row["concept"],
-                "images": row["n"],
-                "smallest": row["value"],
-                "unit": row["unit"],
-                "note": row["note"],
-            }
+            {"study": fit.study, **{name: row[column] for name, column in SHOWN.items()}}
             for fit in fits
             if fit.detectable is not None
             for row in fit.detectable.to_dicts()
@@ -85,7 +77,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Checked:
     }
 
 
-def told(found: Checked) -> Iterator[str]:
+def report_lines(found: Checked) -> Iterator[str]:
     """The same for a person."""
     bad = found["unreadable"]
     state = f"{len(bad):,} cannot be read" if bad else "all can be read"
@@ -146,15 +138,8 @@ def list_command(data: Path | None = None, as_json: bool = False) -> None:
     rows: list[dict[str, object]] = []
     for source in DATASETS.values():
         here = images_here(source, root)
-        state = (
-            "embedded"
-            if source.embedded
-            else "complete"
-            if here >= source.images
-            else "partly here"
-            if here
-            else "not here"
-        )
+        state = "complete" if here >= source.images else "partly here" if here else "not here"
+        state = "embedded" if source.embedded else state
         facts = {"title": source.title, "images": source.images, "here": here, "state": state}
         rows.append({"name": source.name, **facts, "licence": source.licence, "origin": source.origin})
     show(rows, as_json)
@@ -179,9 +164,9 @@ def where(name: str = NAME, data: Path | None = None) -> None:
     folder = source.folder(root or Path("DIR"))
     here = images_here(source, root)
     state = f"{here:,} of {source.images:,} images are there" if folder.is_dir() else "is not there"
-    out.print(f"{folder} ({state})", markup=False, soft_wrap=True)
+    say(f"{folder} ({state})")
     if not folder.is_dir():
-        out.print(source.how_to_get(root or Path("DIR")), markup=False, soft_wrap=True)
+        say(source.how_to_get(root or Path("DIR")))
 
 
 def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = False) -> None:
@@ -210,7 +195,7 @@ def verify(name: Source, data: Path | None = None, settings: list[str] | None = 
         for reason, count in Counter(damaged.values()).most_common(5):
             out.print(f"  {count} × {reason}", markup=False)
         for image, reason in list(damaged.items())[:20]:
-            out.print(f"  {image}: {reason}", markup=False, soft_wrap=True)
+            say(f"  {image}: {reason}")
     if damaged:
         raise typer.Exit(1)
 
@@ -224,7 +209,7 @@ def card(
     text = datasheet(*surveyed(name, data, settings), DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
-        err.print(f"The card of {name} is at {write_to}.", markup=False, soft_wrap=True)
+        note(f"The card of {name} is at {write_to}.")
     else:
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
 
@@ -237,7 +222,7 @@ def mend(
     if name != "fairface" or root is None:
         raise UsageError("Only FairFace's labels can be mended: beholder data mend fairface --data DIR.")
     for line in mend_fairface(root / "fairface") or ["Nothing to mend: every age is an age band."]:
-        out.print(line, markup=False, soft_wrap=True)
+        say(line)
 
 
 def fetch(name: str = NAME, data: Path | None = None) -> None:
@@ -250,6 +235,4 @@ def fetch(name: str = NAME, data: Path | None = None) -> None:
     if source.fetch is None:
         raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
     source.fetch(source.folder(root))
-    err.print(
-        f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}", markup=False, soft_wrap=True
-    )
+    note(f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}")

@@ -10,10 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import typer
@@ -32,13 +31,6 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
-class Undecided(StrEnum):
-    """What an undecided check does."""
-
-    passes = "pass"
-    fails = "fail"
-
-
 def gate_command(
     folder: Annotated[
         Path,
@@ -53,7 +45,8 @@ def gate_command(
         Path | None, typer.Option(help="Run folder of the last release, for rules that say `no worse`.")
     ] = None,
     undecided: Annotated[
-        Undecided | None, typer.Option(help="What an undecided check does. Default: what the rules say, else pass.")
+        Literal["pass", "fail"] | None,
+        typer.Option(help="What an undecided check does. Default: what the rules say, else pass."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write SARIF 2.1.0.")] = None,
@@ -69,7 +62,7 @@ def gate_command(
     not measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
     baseline beyond chance.
     """
-    verdicts = judge_folder(folder, read_rules(rules, undecided=undecided and undecided.value), baseline=baseline)
+    verdicts = judge_folder(folder, read_rules(rules, undecided=undecided), baseline=baseline)
     if junit:
         write_whole(junit, as_junit(verdicts, folder.resolve().name))
     if sarif:
@@ -180,16 +173,13 @@ def github_lines(verdicts: Sequence[Verdict], rules: Path) -> Iterator[str]:
             continue
         kind, title = ("error", "Gate fails") if one.stops else ("warning", "Gate undecided")
         said = f"{one.rule}: {number_of(one)}: {one.reason}"
-        where = f"file={_property(rules.as_posix())},line={one.rule.line},title={title}"
+        file = _escaped(rules.as_posix()).replace(":", "%3A").replace(",", "%2C")
+        where = f"file={file},line={one.rule.line},title={title}"
         yield f"::{kind} {where}::{_escaped(said)}"
 
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def github_summary(verdicts: Sequence[Verdict]) -> str:

@@ -19,6 +19,8 @@ from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import default_dataset, with_own_options
 
+FIELDS = "studies family adapter source unpinned parameters training_pairs released licence".split()
+
 
 def form_rows() -> list[dict[str, object]]:
     """The forms that the name of a model can take, beside the models of the studies."""
@@ -58,21 +60,10 @@ def _row(entry: ModelEntry, machine: Machine) -> dict[str, object]:
     return {
         "name": entry.name,
         "aliases": list(entry.aliases),
-        "studies": entry.studies,
-        "family": entry.family,
-        "adapter": entry.adapter,
-        "load": entry.load or None,
-        "source": entry.source,
-        "revision": entry.revision or None,
-        "unpinned": entry.unpinned,
-        "parameters": entry.parameters,
-        "training_pairs": entry.training_pairs,
-        "released": entry.released,
-        "licence": entry.licence,
-        "reference": entry.reference or None,
+        **{name: getattr(entry, name) for name in FIELDS},
+        **{name: getattr(entry, name) or None for name in ("load", "revision", "reference", "note")},
         "memory_bytes": entry.memory("float32"),
         "runs_here": entry.fits(machine),
-        "note": entry.note or None,
     }
 
 

@@ -6,9 +6,8 @@ import secrets
 import socket
 import sys
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -16,7 +15,7 @@ from rich.table import Table
 
 from beholder._gate import read_rules
 from beholder._run import load_run
-from beholder.cli.console import err, out, say_json
+from beholder.cli.console import err, note, out, say_json
 from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.family import VERDICTS
 from beholder.core.errors import BeholderError, MissingData, UsageError
@@ -92,38 +91,25 @@ def report_command(
     page = write_page(run.report, folder)
     if figures:
         for path in save_charts(run.report, figures):
-            err.print(f"Figure: {path}", markup=False, soft_wrap=True)
+            note(f"Figure: {path}")
     if not quiet:
         print_summary(run.report, out, verbose=verbose)
-    err.print(f"Report: {page.resolve()}", markup=False, soft_wrap=True)
+    note(f"Report: {page.resolve()}")
 
 
 # `beholder export`
 
 
-class Format(StrEnum):
-    """What it is for."""
-
-    markdown = "markdown"
-    latex = "latex"
-    card = "card"
-    eval_results = "eval-results"
-    scores = "scores"
-    wandb = "wandb"
-    mlflow = "mlflow"
-    tensorboard = "tensorboard"
-
-
 def export_command(
     folder: RunFolder = LATEST,
     to: Annotated[
-        Format,
+        Literal["markdown", "latex", "card", "eval-results", "scores", "wandb", "mlflow", "tensorboard"],
         typer.Option(
             help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
             "model-index; eval-results: YAML for the hub's .eval_results; scores: every score with its labels, as "
             "JSON lines; wandb, mlflow, tensorboard: log the numbers."
         ),
-    ] = Format.markdown,
+    ] = "markdown",
     file: Annotated[
         Path | None,
         typer.Option(
@@ -146,11 +132,11 @@ def export_command(
     run = load_run(folder)
     report = run.report
     if to in TRACKERS:
-        err.print(log_run(report, to, folder=file, name=folder.resolve().name), markup=False, soft_wrap=True)
+        note(log_run(report, to, folder=file, name=folder.resolve().name))
         return
     several = audited_models(report) if to in PER_MODEL and model is None else []
     texts: dict[Path | None, str]
-    if to == Format.scores:
+    if to == "scores":
         texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}
     elif file is not None and len(several) > 1:
         texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, Target(each, source)) for each in several}
@@ -161,7 +147,7 @@ def export_command(
             sys.stdout.write(text)
         else:
             write_whole(path, text.encode("utf-8", "replace"))
-            err.print(f"Written: {path.resolve()}", markup=False, soft_wrap=True)
+            note(f"Written: {path.resolve()}")
 
 
 # `beholder site`
@@ -176,7 +162,7 @@ def site_command(
 ) -> None:
     """Any web server can serve the folder. It holds the runs' reports and numbers, and no photograph."""
     index = build_site(runs or [], output, rules=read_rules(rules) if rules else (), published=published, title=title)
-    err.print(f"Site: {index.resolve()}", markup=False, soft_wrap=True)
+    note(f"Site: {index.resolve()}")
 
 
 # `beholder view`
@@ -210,7 +196,7 @@ def view_command(
     token = secrets.token_urlsafe(24)
     if host != LOOPBACK:
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
-    err.print(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)", markup=False, soft_wrap=True)
+    note(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)")
     allowed = None if host == LOOPBACK else [host]
     config = uvicorn.Config(viewer(sheets, token, allowed), log_level="warning", access_log=False)
     with listener:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from beholder.cli.console import SIZES, bar, err, out, say_json, show, size
+from beholder.cli.console import SIZES, bar, err, note, out, say, say_json, show, size
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import store_folder
 from beholder.scores import store as stores
@@ -29,7 +29,7 @@ def show_command(context: typer.Context, store: str | None = None, as_json: bool
     if as_json:
         say_json([_record(model) for model in models])
     elif not models:
-        err.print(f"{store_folder(store)} holds no scores.", markup=False, soft_wrap=True)
+        note(f"{store_folder(store)} holds no scores.")
     else:
         _show(models)
 
@@ -41,7 +41,7 @@ def verify_command(store: str | None = None, as_json: bool = False) -> None:
         say_json(asdict(found))
     else:
         for line in (*found.problems, *(f"Note: {note}" for note in found.notes)):
-            out.print(line, markup=False, soft_wrap=True)
+            say(line)
         err.print(f"{found.blocks:,} blocks with {found.rows:,} rows are sound. Problems: {len(found.problems):,}.")
     if found.problems:
         raise typer.Exit(1)
@@ -119,13 +119,5 @@ def _show(models: list[StoredModel]) -> None:
 
 def _record(model: StoredModel) -> dict[str, object]:
     used = datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes")
-    return {
-        "name": model.name,
-        "folder": model.folder.name,
-        "revision": model.revision,
-        "images": model.images,
-        "prompts": model.prompts,
-        "blocks": model.blocks,
-        "bytes": model.bytes,
-        "last_used": used,
-    }
+    counts = {name: getattr(model, name) for name in ("revision", "images", "prompts", "blocks", "bytes")}
+    return {"name": model.name, "folder": model.folder.name, **counts, "last_used": used}

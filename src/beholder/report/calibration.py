@@ -8,28 +8,25 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder import __version__
-from beholder.calibration.summary import WIDER, Promise, promises
+from beholder.calibration.summary import WIDER, promises
 from beholder.chapter.numbers import ABSENT
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.read import read_text
 from beholder.core.tables import write_table
-from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.page import rendered
 from beholder.studies.worlds import DESIGNS, NOISE, SMALLEST, WORLDS
 
 BEGIN, END = "<!-- made by `beholder calibrate --into` -->", "<!-- end -->"
-HOT = 0.12
-"""False alarms that have the full colour."""
+HOT = 0.12  # false alarms that have the full colour
 
 
 class HeatCell(NamedTuple):
     """A claim in a world: per cent of worlds in which it is called."""
 
     text: str
-    detail: str = ""
-    """Per cent of worlds in which its intervals hold the truth."""
-    kind: str = ""
-    """`true` where the claim is true, `broken` where a promise is not kept."""
+    detail: str = ""  # per cent of worlds in which its intervals hold the truth
+    kind: str = ""  # `true` where the claim is true, `broken` where a promise is not kept
     heat: float = 0.0
 
 
@@ -51,16 +48,14 @@ def write_calibration(table: pl.DataFrame, folder: Path) -> Path:
 
 def render_calibration(table: pl.DataFrame) -> str:
     """The page as text."""
-    template = environment().get_template("calibration.html.j2")
-    return template.render(
+    return rendered(
+        "calibration.html.j2",
         title="Every claim in worlds of known truth",
         subtitle=described(table),
         promises=promises(table),
         heats=heats(table),
         published=published(table),
         citation=f"Beholder {__version__}, calibration; {described(table)}.",
-        css=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        policy=policy([]),
     )
 
 
@@ -118,17 +113,15 @@ def write_into(page: Path, table: pl.DataFrame) -> None:
 
 def markdown(table: pl.DataFrame) -> str:
     """The same as on the page."""
-    said = [f"{described(table)}.", *map(_said, promises(table))]
-    parts = ["\n".join(said[:1]), "\n".join(said[1:]), *map(_folded, heats(table))]
+    said = [
+        f"- **{each.headline}**: {each.sentence}" + "".join(f"\n  - not kept: {broken}" for broken in each.broken)
+        for each in promises(table)
+    ]
+    parts = [f"{described(table)}.", "\n".join(said), *map(_folded, heats(table))]
     if published(table):
         parts.append("p ≤ 0.05 of the papers' own tests, for any of their numbers, in worlds of noise:\n")
         parts.append("\n".join(f"- {line}" for line in published(table)))
     return "\n\n".join(parts)
-
-
-def _said(promise: Promise) -> str:
-    broken = "".join(f"\n  - not kept: {each}" for each in promise.broken)
-    return f"- **{promise.headline}**: {promise.sentence}{broken}"
 
 
 def _folded(heat: Heat) -> str:

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from beholder.chapter.finding import FOUND
-from beholder.chapter.numbers import Result, has_interval, number
+from beholder.chapter.numbers import has_interval, number
 from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
@@ -24,7 +24,7 @@ from beholder.core.record import Record, checked_record
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
-from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.page import rendered
 from beholder.report.report import short_names
 from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
 from beholder.studies import STUDIES
@@ -53,14 +53,11 @@ class Comparison:
     ['before', 'after']
     """
 
-    models: Sequence[str]
-    """The first is the baseline: a difference is that of another less the first."""
+    models: Sequence[str]  # the first is the baseline: a difference is that of another less the first
     table: pl.DataFrame
     record: Record
-    parts: int = 20
-    """Parts into which people were dealt, each left out once."""
-    folder: Path | None = None
-    """Where it is kept."""
+    parts: int = 20  # parts into which people were dealt, each left out once
+    folder: Path | None = None  # where it is kept
 
     @property
     def others(self) -> list[str]:
@@ -104,34 +101,16 @@ def lines(comparison: Comparison) -> list[Line]:
     surest = [rows.sort("p_value", nulls_last=True).row(0, named=True) for _, rows in by_metric]
     differences = [{**row, "value": row["difference"], "landmark": 0.0} for row in surest]
     scales = scales_of(differences)
-    return [
-        _line(
-            metric,
-            rows,
-            row,
-            mark_of(row, scales[unit_of(row)]) if unit_of(row) in scales and has_interval(row) else None,
+    made = []
+    for (metric, rows), row in zip(by_metric, differences, strict=True):
+        known = STUDIES[row["study"]].metric(metric) if row["study"] in STUDIES else None
+        scale = scales.get(unit_of(row)) if has_interval(row) else None
+        shown = (place(row), f"{row['first']:.3g}", f"{row['second']:.3g}", with_interval(row))
+        counted = (rows.filter(FOUND).height, rows.height)
+        made.append(
+            Line(metric, known.meaning if known else "", *counted, *shown, mark_of(row, scale) if scale else None)
         )
-        for (metric, rows), row in zip(by_metric, differences, strict=True)
-    ]
-
-
-def _line(metric: str, rows: pl.DataFrame, surest: Result, mark: Mark | None) -> Line:
-    return Line(
-        metric,
-        _meaning(rows["study"][0], metric),
-        rows.filter(FOUND).height,
-        rows.height,
-        place(surest),
-        f"{surest['first']:.3g}",
-        f"{surest['second']:.3g}",
-        with_interval(surest),
-        mark,
-    )
-
-
-def _meaning(study: str, metric: str) -> str:
-    known = STUDIES[study].metric(metric) if study in STUDIES else None
-    return known.meaning if known else ""
+    return made
 
 
 def with_interval(row: dict[str, Any]) -> str:
@@ -196,29 +175,22 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 
 def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
-    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
     (first, *others), record = named(comparison), comparison.record
     listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
-    return (
-        environment()
-        .get_template("comparison.html.j2")
-        .render(
-            first=first,
-            others=listed,
-            pairs=[
-                (name, lead(each), lines(each))
-                for name, each in zip(others, map(comparison.of, comparison.others), strict=True)
-            ],
-            record=record,
-            parts=comparison.parts,
-            ledger=_ledger(comparison),
-            models=record.models,
-            citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
-            css="\n".join(css),
-            scripts=scripts,
-            policy=policy(scripts),
-        )
+    return rendered(
+        "comparison.html.j2",
+        ("files.js", "ledger.js"),
+        first=first,
+        others=listed,
+        pairs=[
+            (name, lead(each), lines(each))
+            for name, each in zip(others, map(comparison.of, comparison.others), strict=True)
+        ],
+        record=record,
+        parts=comparison.parts,
+        ledger=_ledger(comparison),
+        models=record.models,
+        citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
     )
 
 

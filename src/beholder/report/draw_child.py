@@ -12,8 +12,7 @@ import os
 import sys
 from typing import Any
 
-MEMORY = 4 << 30
-"""Bytes of data that drawing may take; a chart takes a few hundred million."""
+MEMORY = 4 << 30  # bytes of data that drawing may take; a chart takes a few hundred million
 
 
 def answer(request: dict[str, Any]) -> str:

@@ -27,8 +27,7 @@ from beholder.report.report import Report
 if TYPE_CHECKING:
     from beholder.chapter.charts import Figure
 
-SECONDS = 60.0
-"""The longest that one chart may take."""
+SECONDS = 60.0  # the longest that one chart may take
 TRIES = 2
 """Processes that end one after the other before drawing is given up: what ends them is the machine, not a chart."""
 
@@ -43,12 +42,9 @@ class Drawing(NamedTuple):
     name: str
     title: str
     caption: str
-    picture: str
-    """A static picture, for readers without scripts; empty for charts that are opened on request."""
-    spec: str
-    """The chart, packed."""
-    file: str
-    """The name of the file that it is saved as."""
+    picture: str  # A static picture, for readers without scripts; empty for charts that are opened on request
+    spec: str  # the chart, packed
+    file: str  # the name of the file that it is saved as
 
 
 class Painter:
@@ -173,8 +169,7 @@ def unpacked(text: str) -> Any:
 
 # Charts as files for a paper
 
-LONGEST = 120
-"""Characters of a file's name; the end tells charts apart."""
+LONGEST = 120  # characters of a file's name; the end tells charts apart
 
 
 def save_charts(report: Report, folder: Path) -> list[Path]:

@@ -41,26 +41,20 @@ LATEX = {
     "|": "$|$",
     '"': "''",
 }
-LATIN = re.compile(r"[ -~À-ÖØ-öø-ſ–—‘’“”…]")
-"""What pdfLaTeX can set as it is."""
-COLUMN, PAGE = 46, 98
-"""Characters of a table that fit a column of a two-column paper, and its page, in small print."""
+LATIN = re.compile(r"[ -~À-ÖØ-öø-ſ–—‘’“”…]")  # what pdfLaTeX can set as it is
+COLUMN, PAGE = 46, 98  # characters of a table that fit a column of a two-column paper, and its page, in small print
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$])")
-LONGEST_CARD = 80
-"""Lines of a card, at most."""
+LONGEST_CARD = 80  # lines of a card, at most
 TASKS = {"generative": "image-text-to-text", "detection": "zero-shot-object-detection"}
 TASKS |= {"segmentation": "image-segmentation"}
-MATCHING = "zero-shot-image-classification"
-"""What the hub calls the task of models that match pictures with texts."""
+MATCHING = "zero-shot-image-classification"  # what the hub calls the task of models that match pictures with texts
 
 
 class Target(NamedTuple):
     """What an export is made for, beside the run."""
 
-    model: str | None = None
-    """Of which model, where an export is about one."""
-    source: str = ""
-    """The address at which the run's page can be read."""
+    model: str | None = None  # of which model, where an export is about one
+    source: str = ""  # the address at which the run's page can be read
 
 
 def markdown(report: Report, target: Target = Target()) -> str:  # noqa: B008  (a tuple)
@@ -72,7 +66,7 @@ def markdown(report: Report, target: Target = Target()) -> str:  # noqa: B008  (
 def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """A section for a model's card: a line for every question, the same numbers in the card's index above it."""
     model = _one_model(report, target)
-    cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
+    cards = [each for each in scorecard(report) if each.model == model]
     room = LONGEST_CARD - 4 * len(cards) - 20
     asked = [(each, line) for each in cards for line in each.lines]
     # Differences that were found come first where there is no room for all.
@@ -88,7 +82,7 @@ def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
 def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """One entry for every number of the card, as the hub reads them from `.eval_results/*.yaml`."""
     model = _one_model(report, target)
-    cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
+    cards = [each for each in scorecard(report) if each.model == model]
     made = {"date": report.record.created, **({"source": _source(report, target)} if target.source else {})}
     entries = [
         {
@@ -121,8 +115,7 @@ FORMATS: Mapping[str, Callable[[Report, Target], str]] = {
     "card": card,
     "eval-results": eval_results,
 }
-PER_MODEL = {"card": "md", "eval-results": "yaml"}
-"""Exports that are about one model, with the ending of their files."""
+PER_MODEL = {"card": "md", "eval-results": "yaml"}  # exports that are about one model, with the ending of their files
 
 
 def audited_models(report: Report) -> list[str]:

@@ -142,8 +142,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-FEW_PROMPTS = 12
-"""Prompts of one level that are shown; the file has them all."""
+FEW_PROMPTS = 12  # prompts of one level that are shown; the file has them all
 
 
 class Asked(NamedTuple):

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,10 +47,8 @@ if TYPE_CHECKING:
 
 
 TEMPLATES = Path(__file__).parent / "templates"
-FEW = 5
-"""Lists up to this long are shown open."""
-FEW_SENTENCES = 3
-"""Sentences of the first screen."""
+FEW = 5  # lists up to this long are shown open
+FEW_SENTENCES = 3  # sentences of the first screen
 
 
 class Part(NamedTuple):
@@ -62,8 +60,7 @@ class Part(NamedTuple):
     drawings: list[Drawing]
     tables: list[Table]
     metrics: list[Metric]
-    open: bool
-    """Whether its chart is seen at once."""
+    open: bool  # whether its chart is seen at once
 
 
 class PageSection(NamedTuple):
@@ -72,15 +69,12 @@ class PageSection(NamedTuple):
     anchor: str
     title: str
     section: Section
-    several: bool
-    """Whether it is about several models."""
+    several: bool  # whether it is about several models
     parts: list[Part]
-    other_metrics: list[Metric]
-    """Metrics of no topic that is shown."""
+    other_metrics: list[Metric]  # metrics of no topic that is shown
     prompts: list[Asked]
     images: str
-    same_limits: str
-    """The anchor of an earlier section with the same limitations."""
+    same_limits: str  # the anchor of an earlier section with the same limitations
 
 
 def write_page(report: Report, folder: Path) -> Path:
@@ -98,37 +92,39 @@ def render(report: Report) -> str:
         for section, heading in zip(report.sections, headings(report.sections), strict=True)
     ]
     telling = [finding for section in report.sections for finding in section.findings if finding.kind != PLANTED]
-    record, scripts = report.record, [chart_library(), *map(_template, ("files.js", "page.js", "ledger.js"))]
-    scripts = scripts if sections else []
-    return (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            title=title(report),
-            cards=merged(scorecard(report, [section.anchor for section in sections])),
-            caveats=caveats(report),
-            verdict_key=verdict_key(),
-            people=people_shown(report),
-            telling=[each for each in top_findings(telling, FEW_SENTENCES)],
-            measured=report.results["value"].is_not_null().any(),
-            facts=run_facts(record),
-            command=command(record),
-            models=model_things(record),
-            datasets=dataset_things(record),
-            sections=sections,
-            sensitivity=report.sensitivity,
-            ledger=results_ledger(report.results),
-            record=record,
-            prompts=report.prompts.height > 0,
-            citation=citation(report),
-            few=FEW,
-            general_findings=general_findings,
-            glossary=list(dict.fromkeys(line for each in report.sections for line in each.chapter.glossary)),
-            css=_template("page.css") + _template("ledger.css"),
-            scripts=scripts,
-            policy=policy(scripts),
-        )
+    record = report.record
+    return rendered(
+        "page.html.j2",
+        ("files.js", "page.js", "ledger.js") if sections else (),
+        library=chart_library() if sections else None,
+        title=title(report),
+        cards=merged(scorecard(report, [section.anchor for section in sections])),
+        caveats=caveats(report),
+        verdict_key=verdict_key(),
+        people=people_shown(report),
+        telling=top_findings(telling, FEW_SENTENCES),
+        measured=report.results["value"].is_not_null().any(),
+        facts=run_facts(record),
+        command=command(record),
+        models=model_things(record),
+        datasets=dataset_things(record),
+        sections=sections,
+        sensitivity=report.sensitivity,
+        ledger=results_ledger(report.results),
+        record=record,
+        prompts=report.prompts.height > 0,
+        citation=citation(report),
+        few=FEW,
+        general_findings=general_findings,
+        glossary=list(dict.fromkeys(line for each in report.sections for line in each.chapter.glossary)),
     )
+
+
+def rendered(template: str, scripts: Sequence[str] = (), *, library: str | None = None, **values: Any) -> str:
+    """A page of this package: styles and scripts are in it, and only these scripts may run."""
+    texts = [*([] if library is None else [library]), *map(template_text, scripts)]
+    css = template_text("page.css") + template_text("ledger.css")
+    return environment().get_template(template).render(css=css, scripts=texts, policy=policy(texts), **values)
 
 
 def headings(sections: list[Section]) -> list[tuple[str, str]]:
@@ -249,8 +245,9 @@ def bold_numbers(text: str) -> Markup:
     )
 
 
-def _template(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
+def template_text(name: str, folder: Path = TEMPLATES) -> str:
+    """A style or a script."""
+    return (folder / name).read_text(encoding="utf-8")
 
 
 def policy(scripts: list[str]) -> str:
@@ -298,19 +295,16 @@ def top_findings(findings: list[Finding], few: int = FEW_FINDINGS) -> list[Findi
 # The first screen
 
 PORTRAITS, SIDE = 8, 88
-MOST_GROUPS = 8
-"""Columns with more groups are left to the data card."""
+MOST_GROUPS = 8  # columns with more groups are left to the data card
 
 
 class Shown(NamedTuple):
     """Who was shown to the model: drawn portraits, or the groups of a data set of photographs with their counts."""
 
     dataset: str
-    portraits: list[str]
-    """Data addresses of drawings; a photograph of anyone is never among them."""
+    portraits: list[str]  # data addresses of drawings; a photograph of anyone is never among them
     groups: dict[str, dict[str, int]]
-    people: str
-    """How many there are, and who counts as one."""
+    people: str  # how many there are, and who counts as one
 
 
 def caveats(report: Report) -> list[str]:

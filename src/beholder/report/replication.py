@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from beholder.chapter.numbers import number as count
 from beholder.core.files import write_whole
 from beholder.core.results import PLAIN, place
 from beholder.core.results import SCHEMA as RESULTS
 from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
 from beholder.report.number_table import Column, Ledger, packed
-from beholder.report.page import TEMPLATES, environment, policy
+from beholder.report.page import rendered
 from beholder.studies import STUDIES
 from beholder.studies.printed import (
     CANNOT_BE,
@@ -58,8 +59,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "reason": pl.String(),
     "origin": pl.String(),
 }
-RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")
-"""Where our value comes from."""
+RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")  # where our value comes from
 _OURS: dict[str, pl.DataType] = {
     **{name: kind for name, kind in RESULTS.items() if name not in ("study", "verdict", "unit")},
     "origin": pl.String(),
@@ -233,20 +233,7 @@ def as_records(checks: list[Check]) -> list[dict[str, Any]]:
 # The page
 
 FILTERS = [("study", "Study"), ("table", "Table"), ("model", "Model"), ("metric", "Metric"), ("verdict", "Verdict")]
-FIELDS = (
-    "study",
-    "table",
-    "model",
-    "metric",
-    "verdict",
-    "where",
-    "what",
-    "printed",
-    "ours",
-    "interval",
-    "difference",
-    "reason",
-)
+FIELDS = "study table model metric verdict where what printed ours interval difference reason".split()
 COLUMNS = [
     Column("Where", ("where",), "name"),
     Column("Model", ("model",)),
@@ -273,33 +260,27 @@ def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *,
 
 def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list[str]) -> str:
     """The page as text."""
-    scripts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("files.js", "ledger.js")]
-    css = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "ledger.css")]
-    number = counts(cells)
+    number, studies = counts(cells), count(cells["study"].n_unique(), "study", "studies")
     origins = [origin for origin in ORIGINS if any(each[origin] for each in number.values())]
     sources = [source for _, printed in printed_studies() for source in printed.sources]
-    return (
-        environment()
-        .get_template("replication.html.j2")
-        .render(
-            title="Printed beside measured" if models else "The printed tables, checked",
-            subtitle=" · ".join([_size(cells), *models]),
-            lead=_lead(cells, models),
-            verdicts=[
-                (verdict, [f"{number[verdict][origin]:,}" for origin in origins], meaning)
-                for verdict, meaning in VERDICTS.items()
-            ],
-            origins=[ORIGIN_NAMES[origin] for origin in origins],
-            agreement=_agreement(checks),
-            checks=sorted(checks, key=lambda check: check.holds),
-            names={check.study: _name(check.study) for check in checks},
-            ledger=_ledger(cells, sources),
-            sources=sources,
-            citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
-            css="\n".join(css),
-            scripts=scripts,
-            policy=policy(scripts),
-        )
+    return rendered(
+        "replication.html.j2",
+        ("files.js", "ledger.js"),
+        title="Printed beside measured" if models else "The printed tables, checked",
+        subtitle=" · ".join([f"{cells.height:,} printed numbers of {studies}", *models]),
+        lead=_lead(cells, models),
+        verdicts=[
+            (verdict, [f"{number[verdict][origin]:,}" for origin in origins], meaning)
+            for verdict, meaning in VERDICTS.items()
+        ],
+        origins=[ORIGIN_NAMES[origin] for origin in origins],
+        agreement=f"{len(checks)} rules that the printed numbers must obey were checked. "
+        f"{sum(not check.holds for check in checks)} are broken somewhere: their lines are marked.",
+        checks=sorted(checks, key=lambda check: check.holds),
+        names={check.study: _name(check.study) for check in checks},
+        ledger=_ledger(cells, sources),
+        sources=sources,
+        citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
     )
 
 
@@ -307,25 +288,16 @@ def _name(study: str) -> str:
     return STUDIES[study].short or STUDIES[study].title
 
 
-def _size(cells: pl.DataFrame) -> str:
-    studies = cells["study"].n_unique()
-    return f"{cells.height:,} printed numbers of {studies} {'study' if studies == 1 else 'studies'}"
-
-
 def _ledger(cells: pl.DataFrame, sources: list[Source]) -> Ledger:
     datasets = cells.group_by("study").agg(pl.col("dataset").n_unique())
     several = set(datasets.filter(pl.col("dataset") > 1)["study"])
-    lines = [_line(row, dataset=row["study"] in several) for row in _telling_first(cells)]
+    order = {DIFFERS: 0, WITHIN: 1, EQUAL: 2, CANNOT_BE: 3, NOT_MEASURED: 4}  # what differs comes first
+    ordered = cells.sort(pl.col("verdict").replace_strict(order), maintain_order=True)
+    lines = [_line(row, dataset=row["study"] in several) for row in ordered.to_dicts()]
     table = pl.DataFrame(lines, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
     return Ledger(
         packed(table, COLUMNS, [name for name, _ in FILTERS]), FILTERS, COLUMNS, cells.height, _scope(cells, sources)
     )
-
-
-def _telling_first(cells: pl.DataFrame) -> list[dict[str, Any]]:
-    """Cells that have a value of ours come before those without; what differs comes first."""
-    order = {DIFFERS: 0, WITHIN: 1, EQUAL: 2, CANNOT_BE: 3, NOT_MEASURED: 4}
-    return cells.sort(pl.col("verdict").replace_strict(order), maintain_order=True).to_dicts()
 
 
 def _lead(cells: pl.DataFrame, models: list[str]) -> str:
@@ -336,14 +308,6 @@ def _lead(cells: pl.DataFrame, models: list[str]) -> str:
     if not models:
         return f"No run was named, so no model was asked: {tables}. The others need a run."
     return f"{compared:,} printed numbers are compared with this run ({', '.join(models)}); {tables}."
-
-
-def _agreement(checks: list[Check]) -> str:
-    broken = [check for check in checks if not check.holds]
-    return (
-        f"{len(checks)} rules that the printed numbers must obey were checked. {len(broken)} are broken somewhere: "
-        "their lines are marked."
-    )
 
 
 def _scope(cells: pl.DataFrame, sources: list[Source]) -> str:

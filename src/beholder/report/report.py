@@ -63,8 +63,7 @@ def shortened(results: pl.DataFrame) -> pl.DataFrame:
 # How far small changes of the pictures move the number behind each finding, against its interval
 
 PLACE = ("study", "dataset", "model", *KEY)
-PERTURBED = {**SCHEMA, "change": pl.String()}
-"""The results once more for every change, with what was changed."""
+PERTURBED = {**SCHEMA, "change": pl.String()}  # the results once more for every change, with what was changed
 
 
 class Move(NamedTuple):
@@ -72,10 +71,8 @@ class Move(NamedTuple):
 
     finding: Finding
     low: float
-    high: float
-    """The lowest and the highest value, the unchanged pictures included."""
-    share: float | None
-    """Their distance as a share of the width of the interval; None without an interval."""
+    high: float  # the lowest and the highest value, the unchanged pictures included
+    share: float | None  # their distance as a share of the width of the interval; None without an interval
 
 
 def moves(findings: list[Finding], perturbed: pl.DataFrame) -> list[Move]:
@@ -87,7 +84,7 @@ def moves(findings: list[Finding], perturbed: pl.DataFrame) -> list[Move]:
         after = values.get(tuple(stored(row).get(name) for name in PLACE))
         if after is None or row.get("value") is None:
             continue
-        after = -after if row.get("turned") else after
+        after = -after if row.get("swapped") else after
         low, high = min(row["value"], *after), max(row["value"], *after)
         share = (high - low) / (row["high"] - row["low"]) if has_interval(row) else None
         made.append(Move(finding, low, high, share))
@@ -135,8 +132,7 @@ DRAWN_LIMITATIONS = (
     "The people are drawn: what a model makes of drawings need not hold for photographs of anyone.",
     "Two gender presentations are drawn, woman and man; others are not represented.",
 )
-NOISE = r"^null(:\d+)?$"
-"""The names of models whose scores are random."""
+NOISE = r"^null(:\d+)?$"  # the names of models whose scores are random
 LONGEST_SLUG = 200
 PLAIN = Chapter(topics={"results": "Results"})
 
@@ -156,8 +152,7 @@ class Section:
     limitations: list[str]
     noise: list[Finding] = field(default_factory=list)
     """What is found in random scores, audited beside other models to be compared with."""
-    folder: Path | None = None
-    """Where the results were read from; None if they were just computed."""
+    folder: Path | None = None  # where the results were read from; None if they were just computed
 
     @property
     def title(self) -> str:
@@ -183,8 +178,7 @@ class Section:
 class Report:
     """Everything that a run shows."""
 
-    results: pl.DataFrame
-    """With the models' short names."""
+    results: pl.DataFrame  # with the models' short names
     record: Record
     prompts: pl.DataFrame
     sections: list[Section]
@@ -268,15 +262,10 @@ def _without_gaps(table: Table) -> Table:
 
 def study_of(name: str, record: Record) -> Study:
     """The study as it came with Beholder, or as the run's record declares it."""
-    known = STUDIES.get(name)
-    declared = record.declared.get(name)
-    if known is not None and declared is None:
-        return known
-    return _declared(known or Study(name, name, "", ""), declared or {})
-
-
-def _declared(study: Study, entry: dict[str, Any]) -> Study:
-    """The study as a run declares it."""
+    study = STUDIES.get(name) or Study(name, name, "", "")
+    entry = record.declared.get(name)
+    if entry is None:
+        return study
     named = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
     told: dict[str, Any] = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
     metrics = tuple(Metric(**metric) for metric in entry.get("metrics", []))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader
 
 from beholder._gate import UNDECIDED, Rule, judged
 from beholder._run import Run, load_run
@@ -21,8 +20,7 @@ from beholder.core.results import KEY, PLAIN
 from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
-from beholder.report.page import TEMPLATES as PAGE_TEMPLATES
-from beholder.report.page import keep_together
+from beholder.report.page import environment, template_text
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
 from beholder.studies import STUDIES
@@ -79,7 +77,7 @@ def _measured(each: SiteRun) -> pl.DataFrame:
     reasons = {str(entry.get("name")): _reason(each.run, entry) for entry in each.run.record.datasets}
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(
-        model=pl.col("model").map_elements(_catalogued, pl.String),
+        model=pl.col("model").map_elements(lambda name: ((entry := lookup(name)) and entry.name) or name, pl.String),
         source=pl.lit(f"run {each.name}"),
         run=pl.lit(each.name),
         date=pl.lit(each.run.record.created[:10]),
@@ -119,19 +117,12 @@ def _printed(study: str) -> pl.DataFrame | None:
     return table.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
-def _catalogued(model: str) -> str:
-    entry = lookup(model)
-    return entry.name if entry else model
-
-
 @dataclass(frozen=True)
 class Question:
     """A place whose numbers are compared between models."""
 
-    slug: str
-    """The name of its page."""
-    key: dict[str, str | None]
-    """The place, by column."""
+    slug: str  # the name of its page
+    key: dict[str, str | None]  # the place, by column
     numbers: pl.DataFrame
 
     @property
@@ -161,20 +152,17 @@ def questions(numbers: pl.DataFrame, *, models: int = 2) -> list[Question]:
             continue
         base = slug(" ".join(str(word) for word in place[2:] if word))
         name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in made)
-        made[name] = Question(name, dict(zip(PLACE, map(_text, place), strict=True)), part)
+        words = (None if word is None else str(word) for word in place)
+        made[name] = Question(name, dict(zip(PLACE, words, strict=True)), part)
     return list(made.values())
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 # Build the site
 
 TEMPLATES = Path(__file__).parent / "templates"
-FRONT = 8
-"""Columns of a table on the front page."""
+FRONT = 8  # columns of a table on the front page
 RUN_FILES = ("report.html", "results.csv", "results.parquet", "findings.json", "prompts.csv", "run.json")
+POINT = ("model", "value", "low", "high", "date", "source", "reason")
 FACTS = ("parameters", "training_pairs", "released", "licence")
 
 
@@ -201,8 +189,7 @@ class Board:
     title: str
     asks: str
     columns: list[Question]
-    rows: list[tuple[str, str, list[Cell | None]]]
-    """Model, its page, and its cells."""
+    rows: list[tuple[str, str, list[Cell | None]]]  # model, its page, and its cells
 
 
 def build_site(
@@ -217,13 +204,18 @@ def build_site(
     models = sorted(numbers["model"].unique().to_list(), key=str.casefold)
     pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
     common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
+    templates = environment().overlay(loader=FileSystemLoader(TEMPLATES))
     for path, template, values in _pages(asked, pages):
-        _write(out / path, template, root="../" * path.count("/"), **values, **common)
+        text = templates.get_template(template).render(root="../" * path.count("/"), **values, **common)
+        write_whole(out / path, text.encode("utf-8", "replace"))
     for name, text in _files().items():
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
     for each in runs:
-        _copy(each, out / "runs" / each.name)
+        (out / "runs" / each.name).mkdir(parents=True, exist_ok=True)
+        for name in RUN_FILES:
+            if (each.folder / name).is_file():
+                shutil.copyfile(each.folder / name, out / "runs" / each.name / name)
     return out / "index.html"
 
 
@@ -232,7 +224,8 @@ def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str,
     boards = [board for name in STUDIES if (board := _board(name, asked, models))]
     yield "index.html", "index.html.j2", {"boards": boards}
     for question in asked:
-        about = {"question": question, "meaning": _meaning(question), "scale": _scale(question)}
+        metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
+        about = {"question": question, "meaning": metric.meaning if metric else "", "scale": _scale(question)}
         yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
     for model, path in models.items():
         yield path, "model.html.j2", {"model": model, "facts": _facts(model), "parts": _parts(model, asked)}
@@ -242,10 +235,9 @@ def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str,
 def _files() -> dict[str, str]:
     """Styles and scripts of all pages."""
     return {
-        "style.css": "".join(_template(name, PAGE_TEMPLATES) for name in ("page.css", "ledger.css"))
-        + _template("site.css"),
-        "site.js": _template("files.js", PAGE_TEMPLATES) + _template("site.js"),
-        "scatter.js": _template("scatter.js"),
+        "style.css": template_text("page.css") + template_text("ledger.css") + template_text("site.css", TEMPLATES),
+        "site.js": template_text("files.js") + template_text("site.js", TEMPLATES),
+        "scatter.js": template_text("scatter.js", TEMPLATES),
         "charts.js": chart_library(),
     }
 
@@ -269,10 +261,8 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:
 
 
 def _board(study: str, asked: list[Question], pages: dict[str, str]) -> Board | None:
-    mine = [question for question in asked if question.key["study"] == study]
-    columns = sorted(
-        (question for question in mine if question.headline), key=lambda each: -each.numbers["model"].n_unique()
-    )[:FRONT]
+    headlines = [question for question in asked if question.key["study"] == study and question.headline]
+    columns = sorted(headlines, key=lambda each: -each.numbers["model"].n_unique())[:FRONT]
     if not columns:
         return None
     models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
@@ -308,10 +298,8 @@ def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
 
 
 def _scale(question: Question) -> Scale | None:
-    rows = question.numbers.to_dicts()
-    full = [{**row, "low": row["value"] if row["low"] is None else row["low"]} for row in rows]
-    full = [{**row, "high": row["value"] if row["high"] is None else row["high"]} for row in full]
-    return scale_of(full)
+    bounds = (pl.coalesce(name, "value").alias(name) for name in ("low", "high"))
+    return scale_of(question.numbers.with_columns(bounds).to_dicts())
 
 
 def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, Cell]]:
@@ -321,12 +309,6 @@ def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, C
     )
     scale = _scale(question)
     return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
-
-
-def _meaning(question: Question) -> str:
-    metrics = {metric.name: metric for metric in STUDIES[str(question.key["study"])].measures.metrics}
-    metric = metrics.get(str(question.key["metric"]))
-    return metric.meaning if metric else ""
 
 
 def _facts(model: str) -> list[tuple[str, str]]:
@@ -352,39 +334,14 @@ def _axes(asked: list[Question]) -> dict[str, Any]:
     models = sorted({model for question in asked for model in question.numbers["model"]})
     known = {model: entry for model in models if (entry := lookup(model))}
     axes = [
-        {"name": question.slug, "title": f"{question.key['study']}: {question.title}", "rows": _points(question)}
+        {
+            "name": question.slug,
+            "title": f"{question.key['study']}: {question.title}",
+            "rows": question.numbers.select(POINT).rows(),
+        }
         for question in sorted(asked, key=lambda each: not each.headline)
     ]
     facts = {
-        "parameters": {model: entry.parameters for model, entry in known.items() if entry.parameters},
-        "training_pairs": {model: entry.training_pairs for model, entry in known.items() if entry.training_pairs},
-        "released": {model: entry.released for model, entry in known.items() if entry.released},
+        name: {model: value for model, entry in known.items() if (value := getattr(entry, name))} for name in FACTS[:3]
     }
     return {"axes": axes, "facts": facts}
-
-
-def _points(question: Question) -> list[list[Any]]:
-    columns = ("model", "value", "low", "high", "date", "source", "reason")
-    return [list(row) for row in question.numbers.select(columns).rows()]
-
-
-def _copy(each: SiteRun, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in RUN_FILES:
-        if (each.folder / name).is_file():
-            shutil.copyfile(each.folder / name, folder / name)
-
-
-def _write(path: Path, template: str, **values: Any) -> None:
-    write_whole(path, environment().get_template(template).render(**values).encode("utf-8", "replace"))
-
-
-@cache
-def environment() -> Environment:
-    """Templates that escape whatever comes from data."""
-    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
-    return Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, finalize=keep_together, **options)
-
-
-def _template(name: str, folder: Path = TEMPLATES) -> str:
-    return (folder / name).read_text(encoding="utf-8")

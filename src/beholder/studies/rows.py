@@ -167,7 +167,11 @@ def detectable_rows(planned: Sequence[Planned], people: People, options: PlanOpt
     people there is none: the verdict is "too little data".
     """
     large = [each.groups.large(people) for each in planned]
-    designs = [_design(each, groups, people) for each, groups in zip(planned, large, strict=True)]
+    designs = []
+    for each, groups in zip(planned, large, strict=True):
+        several = each.rests and len(groups.names) > 2
+        contrasts = np.concatenate([groups.pair_weights(), groups.rest_weights(people)]) if several else None
+        designs.append(Design(groups, each.strata, each.columns, contrasts, each.scores))
     gaps = detectable(designs, people, np.random.default_rng(SEED), power=options.power)
     for each, groups, gap in zip(planned, large, gaps, strict=True):
         row = Row("plan.detectable", gap, int((groups.codes >= 0).sum()), each.unit, subset=each.metric)
@@ -182,12 +186,6 @@ def detectable_rows(planned: Sequence[Planned], people: People, options: PlanOpt
         yield from plan_rows(row, None if times is None else row.n * times, options)
 
 
-def _design(each: Planned, groups: Groups, people: People) -> Design:
-    several = each.rests and len(groups.names) > 2
-    contrasts = np.concatenate([groups.pair_weights(), groups.rest_weights(people)]) if several else None
-    return Design(groups, each.strata, each.columns, contrasts, each.scores)
-
-
 def _note(each: Planned, groups: Groups, people: People) -> str:
     one = f"one of {each.columns} {each.what}, " if each.columns > 1 else ""
     other = "the other" if len(groups.names) == 2 else "the others"
@@ -196,11 +194,7 @@ def _note(each: Planned, groups: Groups, people: People) -> str:
 
 
 def described(groups: Groups, people: People) -> str:
-    """How many groups of how many people.
-
-    >>> described(Groups("gender", ["man", "woman"], np.array([0, 0, 1])), People(np.arange(3)))
-    '2 groups of 1 to 2 people'
-    """
+    """How many groups of how many people: `2 groups of 1 to 2 people`."""
     sizes = sorted(groups.sizes(people))
     spread = "no" if not sizes else f"{sizes[0]}" if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
     return f"{len(sizes)} group{'' if len(sizes) == 1 else 's'} of {spread} people"

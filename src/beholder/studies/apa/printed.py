@@ -10,8 +10,7 @@ import polars as pl
 from beholder.datasets.apa import BRANCHES
 from beholder.studies.printed import Cell, Printed, Source
 
-EIGHT = "eight occupations, without actress"
-"""The variant of rows that were measured with `--options 8`."""
+EIGHT = "eight occupations, without actress"  # the variant of rows that were measured with `--options 8`
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
 
 
@@ -31,8 +30,7 @@ NAMED_OTHERWISE = (
     "P-FI's Text Score is APA's Image Score: the caption of P-FI's Table 2 defines it as identifying the unique name, "
     "given an image. P-FI's body text reads the other way. Values here are by what is given."
 )
-CLOSE = 0.005 * 8
-"""By how much eight figures of two places may miss 100."""
+CLOSE = 0.005 * 8  # by how much eight figures of two places may miss 100
 FLOAT16 = "The released scripts take means in float16, so the figures sit on that grid."
 
 

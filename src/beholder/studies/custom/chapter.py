@@ -33,7 +33,6 @@ from beholder.chapter.numbers import (
     points,
     points_decimals,
     points_range,
-    remarks,
     row_p_value,
 )
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
@@ -226,10 +225,6 @@ def _points(row: Result, decimals: int | None = None) -> Cell:
     return Cell(points(row["value"], places), bounds, strong=row["verdict"] == DIFFERENCE)
 
 
-def _attribute(row: Result) -> str:
-    return f"{row['subset']} within {within(row)}" if within(row) else str(row["subset"])
-
-
 def _prompt(row: Result) -> str:
     base = BASES[row["metric"]]
     level = "" if row["template"] in (None, ONE_LEVEL) else f"{row['template']}: "
@@ -237,7 +232,10 @@ def _prompt(row: Result) -> str:
     return f"{level}{NO_PROMPT.get(base, row['concept'] or '')}{suffix}"
 
 
-LEFT: list[Column] = [("Attribute", _attribute), ("Prompt", _prompt)]
+LEFT: list[Column] = [
+    ("Attribute", lambda row: row["subset"] + (f" within {within(row)}" if within(row) else "")),
+    ("Prompt", _prompt),
+]
 
 
 def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -275,7 +273,7 @@ def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, 
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
     absent = [row for row in rows if row["value"] is None]
-    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {remarks(row)}" for row in absent)
+    notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {row['note']}" for row in absent)
     table = _table(part, lines, left, columns, sentence("", _prompts(level, attribute)), caption)
     return table._replace(notes=tuple(notes), long=False)
 

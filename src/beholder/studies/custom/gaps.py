@@ -104,7 +104,10 @@ class Family:
         self.columns, self.images, self.options = columns, images, options
         self.values = np.stack([column.values for column in columns], axis=1)
         self.people = people_of(images, options.person)
-        self.within = [within_column(images, name) for name in options.within]
+        self.within = [column_in(images, name) for name in options.within]
+        for name in self.within:
+            if name not in images.columns:
+                raise UnknownName("column for --within", name, [each for each in images.columns if each not in KEYS])
         self._rng = options.rng()
         every = groups_of(images, list(dict.fromkeys([*(column_in(images, name) for name in by), *self.within])))
         self._labels = pl.DataFrame({each.attribute: each.labels() for each in every})
@@ -241,11 +244,3 @@ class Family:
                     for group, share in shares.items():
                         row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
                         yield row._replace(concept=found.column, template=value)
-
-
-def within_column(images: pl.DataFrame, name: str) -> str:
-    """The column of `--within`, or an error that names those that exist."""
-    column = column_in(images, name)
-    if column not in images.columns:
-        raise UnknownName("column for --within", name, [each for each in images.columns if each not in KEYS])
-    return column

@@ -147,18 +147,16 @@ def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     """What is measured of the prompts of a level: a value for each image, NaN for one without all scores."""
     whole = matrix.complete_rows()
     places = pl.Series(matrix.images["image_id"]).is_in(whole.images["image_id"].implode()).to_numpy()
-    for metric, concept, own in [*_alone(whole), *_among(whole, level)]:
+    cells = whole.quantity("ranking")
+    alone = [  # each prompt by itself: a detector's presence, or P(yes) of a model that answers in words
+        (ALONE[cells.unit], concept, cells.cells[:, column])
+        for column, concept in enumerate(whole.prompts["concept"])
+        if cells.unit in ALONE
+    ]
+    for metric, concept, own in [*alone, *_among(whole, level)]:
         values = np.full(matrix.images.height, np.nan)
         values[places] = own
         yield Column(metric, concept, level, values)
-
-
-def _alone(matrix: ScoreMatrix) -> Iterator[Measured]:
-    """Each prompt by itself: a detector's presence, or P(yes) of a model that answers in words."""
-    cells = matrix.quantity("ranking")
-    if cells.unit in ALONE:
-        for column, concept in enumerate(matrix.prompts["concept"]):
-            yield ALONE[cells.unit], concept, cells.cells[:, column]
 
 
 def _among(matrix: ScoreMatrix, level: str) -> Iterator[Measured]:

@@ -79,23 +79,15 @@ def _other(metric: str, make: Make, side: int = 0) -> Callable[[Result], Cell | 
 
 
 def _both(part: pl.DataFrame, head: str, metric: str, make: Make) -> list[Column]:
-    """A column for each of the two groups."""
-    first, second = _side_labels(part)
+    """A column for each of the two groups; of several pairs, for the first and the second."""
+    known = findings.pairs(part)
+    first, second = known[0].names if len(known) == 1 else ("first", "second")
     return [(f"{head}{first}", _other(metric, make)), (second, _other(metric, make, 1))]
 
 
 def _left(part: pl.DataFrame) -> list[Column]:
     """The columns that name a concept; with one for the pair, if there are several."""
     return [*([("Pair", "pair")] if len(findings.pairs(part)) > 1 else []), ("Concept", "concept")]
-
-
-def _side_labels(part: pl.DataFrame) -> tuple[str, str]:
-    """The headings of the two sides: the groups, if there are two."""
-    return findings.pairs(part)[0].names if len(findings.pairs(part)) == 1 else ("first", "second")
-
-
-def _n(row: Result | None) -> str:
-    return ABSENT if row is None else str(row["n"])
 
 
 # Means
@@ -112,7 +104,7 @@ def mean_table(part: pl.DataFrame) -> Table:
     lines = [{"model": model, **line} for model, rows in by_model(part) for line in _mean_lines(rows)]
     columns: list[Column] = [
         ("Mean", "mean"),
-        ("Concepts", lambda line: _n(line["row"])),
+        ("Concepts", lambda line: str(line["row"]["n"]) if line["row"] else ABSENT),
         ("p", "p"),
         ("Gaps found", "found"),
     ]
@@ -157,7 +149,7 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         ("Matched", lambda line: Cell(signed(line["value"]), points_range(line), strong=line["found"])),
         ("p", p_cell),
         ("Found from", lambda line: points(line["detectable"])),
-        *([("Words", _alignment)] if words else []),
+        *([("Words", lambda line: _decimal(line["alignment"]))] if words else []),
     ]
     caption = (
         "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
@@ -170,8 +162,8 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     return tabled(part, lines, _left(part), columns, title=title, caption=caption, notes=notes, topic="gaps", long=long)
 
 
-def _alignment(line: Result) -> str:
-    return ABSENT if line["alignment"] is None else f"{line['alignment']:+.2f}".replace("-", MINUS)
+def _decimal(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:+.2f}".replace("-", MINUS)
 
 
 def _why_none(part: pl.DataFrame) -> str:

@@ -55,7 +55,10 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     matched = MatchedCalibration(data, values, options)
     yield from _miscalibration_rows(matched, confidence.source)
     yield from _miscalibration_gap_rows(matched)
-    yield from _reliability_rows(data, values, matched.gap(data.pairs[0]))
+    yield from _diagram(data, values, np.arange(len(data.concepts)), None)
+    off = np.nan_to_num(np.abs(matched.gap(data.pairs[0])))
+    for column in np.argsort(-off, kind="stable")[:DRAWN].tolist():
+        yield from _diagram(data, values, np.array([column]), data.concepts[column])
 
 
 def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
@@ -204,17 +207,8 @@ def _root(value: float) -> str | None:
     return f"root {100 * np.sqrt(value):.1f} points" if value > 0 else "no more than chance"
 
 
-def _reliability_rows(data: ConceptScores, values: Cells, off: Cells) -> Iterator[Row]:
-    """The share that shows the concept by bin of confidence: all concepts together, then the widest gaps `off`."""
-    yield from _diagram(data, values, np.arange(len(data.concepts)), None)
-    for column in np.argsort(-np.nan_to_num(np.abs(off)), kind="stable")[:DRAWN].tolist():
-        yield from _diagram(data, values, np.array([column]), data.concepts[column])
-
-
 def _diagram(data: ConceptScores, values: Cells, columns: np.ndarray, concept: str | None) -> Iterator[Row]:
-    """Bins of one diagram. With all concepts together, a bin can hold several cells of one image; its interval is then
-    over images.
-    """
+    """The share that shows the concept by bin of confidence. A bin can hold several cells of one image."""
     for index, group in enumerate(data.groups.names):
         rows, across = np.nonzero(data.sets[index][:, None] & ~np.isnan(values[:, columns]))
         cells, there = (table[rows, columns[across]] for table in (values, data.present))

@@ -242,18 +242,13 @@ def _precision_rows(gaps: Gaps) -> Iterator[Row]:
             for metric, alone in zip(("average_precision", "average_precision_matched"), gaps.alone, strict=True):
                 value = float(alone.value[index, column])
                 reach = NO_REACH if showing < FEWEST else alone.reach(index, column)
-                note = join((f"{showing} of {n} images show it", _why(showing, n, certain=np.isnan(reach.below))))
+                why = None
+                if np.isnan(reach.below) and showing:
+                    why = f"fewer than {FEWEST}: no interval" if showing < FEWEST else FAULTLESS
+                    why = "every image shows it" if showing == n else why
+                note = join((f"{showing} of {n} images show it", why))
                 made = row._replace(metric=f"disparity.{metric}", value=value, unit=AP, note=note)
                 yield made._replace(low=value - reach.below, high=value + reach.above)
-
-
-def _why(showing: int, n: int, *, certain: bool) -> str | None:
-    """The reason why there is no interval, if there is none."""
-    if not certain or not showing:
-        return None
-    if showing == n:
-        return "every image shows it"
-    return f"fewer than {FEWEST}: no interval" if showing < FEWEST else FAULTLESS
 
 
 def _pair_rows(gaps: Gaps, pair: Sides, index: int) -> Iterator[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -94,8 +93,10 @@ class ConceptScores:
         names = self.groups.names
         if len(names) == 2:
             return [Sides(names[0], names[1], 0, 1)]
-        many, rest = len(names), rest_name(names)
-        return [Sides(group, rest, code, many + code) for code, group in enumerate(names)]
+        rest = REST
+        while rest in names:  # a name that no group has
+            rest = f"all {rest}"
+        return [Sides(group, rest, code, len(names) + code) for code, group in enumerate(names)]
 
     @cached_property
     def showing(self) -> npt.NDArray[np.int_]:
@@ -148,14 +149,6 @@ def fewest_people(data: ConceptScores, known: Mask) -> npt.NDArray[np.int_]:
             counts.append((pictures > 0).sum(axis=0))
     smallest = np.minimum(*np.split(np.stack(counts), 2))
     return np.stack([smallest[pair.both].min(axis=0) for pair in data.pairs])
-
-
-def rest_name(groups: Sequence[str]) -> str:
-    """What all other groups together are called: a name that no group has."""
-    name = REST
-    while name in groups:
-        name = f"all {name}"
-    return name
 
 
 def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None = None) -> ConceptScores:

@@ -19,7 +19,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,36 +38,26 @@ from beholder.datasets.json_stream import JsonTables
 
 COLUMNS = ("caption", "TEXT", "text")
 MEGABYTE = 1 << 20
-LONGEST_LINE = MEGABYTE
-"""Bytes; a longer line is not a caption and is never held in memory as a whole."""
-CHUNK = 4 << 20
-"""Bytes of text that are read at a time: up to the next multiple of this, and on to the end of that line."""
-RANGE = 16
-"""So many chunks, or as large a part of a Parquet file, can be given away to be read elsewhere."""
-ROWS, RECORDS = 1 << 16, 1 << 14
-"""Rows of a Parquet file, and records of a CSV or JSON file, that are read at a time."""
+LONGEST_LINE = MEGABYTE  # a longer line is not a caption and is never held in memory as a whole
+CHUNK = 4 << 20  # bytes that are read at a time: up to the next multiple of this, and on to the end of that line
+RANGE = 16  # so many chunks, or as large a part of a Parquet file, can be given away to be read elsewhere
+ROWS, RECORDS = 1 << 16, 1 << 14  # rows of a Parquet file, records of a CSV or JSON file that are read at a time
 PACKED = (".gz", ".zst")
 
 
 class Part(NamedTuple):
     """Some captions of a file, one after the other."""
 
-    text: bytes
-    """The captions in UTF-8, each followed by a line end; a line end within a caption is a blank."""
-    malformed: list[int]
-    """The places, among all records of the part, of those that cannot be read; they are not in the text."""
-    read: int
-    """Bytes of the file that were read so far."""
-    resume: int | None = None
-    """Where reading can go on after this part: a byte of the text, or a number of row groups; None where it cannot."""
+    text: bytes  # the captions in UTF-8, each followed by a line end; a line end within a caption is a blank
+    malformed: list[int]  # the places, among all records, of those that cannot be read; they are not in the text
+    read: int  # bytes of the file that were read so far
+    resume: int | None = None  # where reading can go on: a byte of the text, or a number of row groups; None: nowhere
 
     @property
     def captions(self) -> pl.Series:
         """One by one, null for a record that cannot be read."""
-        if not self.text:
-            captions = pl.Series([], dtype=pl.String)
-        else:
-            captions = pl.Series(pl.from_arrow(_split(pa.array([self.text[:-1]], pa.large_binary()), "\n").flatten()))
+        lines = pa.array([self.text[:-1]] if self.text else [], pa.large_binary())
+        captions = pl.Series(pl.from_arrow(_split(lines, "\n").flatten()))
         if b"\r" in self.text:
             captions = captions.str.strip_chars_end("\r\n")
         if b"\xef\xbb\xbf" in self.text:
@@ -90,9 +80,7 @@ def part_of(captions: pl.Series, read: int, resume: int | None = None) -> Part:
 
 
 def _joined(captions: pl.Series) -> bytes:
-    if not len(captions):
-        return b""
-    return bytes(captions.str.join("\n").cast(pl.Binary).item()) + b"\n"
+    return bytes(captions.str.join("\n").cast(pl.Binary).item()) + b"\n" if len(captions) else b""
 
 
 def caption_files(addresses: Iterable[str], column: str | None = None) -> list[CaptionFile]:
@@ -116,15 +104,13 @@ class CaptionFile:
 
     def __init__(self, path: Path | str, column: str | None = None) -> None:
         self._place, self.column = place(path), column
-        self.path = str(self._place)
-        """Without credentials."""
+        self.path = str(self._place)  # without credentials
         self.address = self._place.uri if isinstance(self._place, RemotePath) else self.path
         if not self._place.is_file():
             raise MissingData(f"There is no caption file at {self.path}.")
         self.size = self._place.stat().st_size
         remote = self._place.stat().stamp if isinstance(self._place, RemotePath) else None
-        self.stamp = f"{self.path} {remote}" if remote else file_stamp(self.path)
-        """Changes when the file does."""
+        self.stamp = f"{self.path} {remote}" if remote else file_stamp(self.path)  # changes when the file does
         endings = [ending.lower() for ending in self._place.suffixes[-2:]]
         self._packed = endings[-1] if endings[-1:] and endings[-1] in PACKED else ""
         self._ending = next(iter(endings[-2:-1] if self._packed else endings[-1:]), "")
@@ -145,7 +131,7 @@ class CaptionFile:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Damage and a failing network are told with the file's name."""
+        """Damage and a failing network are reported with the file's name."""
         with remote_errors(self._place, "read") if isinstance(self._place, RemotePath) else nullcontext():
             try:
                 yield
@@ -227,13 +213,14 @@ class CaptionFile:
         rows = self._csv_rows(read)
         header = next(rows, None) or []
         index = self._place_in(header)
-        first = [header[index]] if self._has_no_header(header) else []
-        captions = (
-            None if row is None or len(row) != len(header) else row[index] for row in rows if row not in ([], [""])
-        )
-        return _in_parts([*first], captions, read)
+        if self._has_no_header(header):
+            rows = chain([header], rows)
+        rows = (row for row in rows if row not in ([], [""]))
+        return _in_parts((row[index] if row and len(row) == len(header) else None for row in rows), read)
 
     def _csv_rows(self, read: list[int]) -> Iterator[list[str] | None]:
+        """Null for a row that cannot be read."""
+
         def lines() -> Iterator[str]:
             for part in self._lines():
                 read[0] = part.read
@@ -243,16 +230,14 @@ class CaptionFile:
         while True:
             try:
                 row = next(rows)
+                yield None if any("\0" in cell for cell in row) else row
             except StopIteration:
                 return
             except csv.Error:
                 yield None
-            else:
-                yield None if any("\0" in cell for cell in row) else row
 
     def _coco(self) -> Iterator[Part]:
-        tables = JsonTables(Path(self.address))
-        read = [0]
+        tables, read = JsonTables(Path(self.address)), [0]
 
         def captions() -> Iterator[str | None]:
             for key, record in tables:
@@ -260,7 +245,7 @@ class CaptionFile:
                 if key == "annotations":
                     yield _text(record.get(self.column or "caption"), absent=None)
 
-        return _in_parts([], captions(), read)
+        return _in_parts(captions(), read)
 
     def _parquet(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Row group by row group; of a large one only some pages are in memory."""
@@ -371,7 +356,7 @@ def _readable(lines: bytes) -> tuple[bytes, list[int]]:
 def _is_text(data: bytes) -> bool:
     """Whether it is UTF-8."""
     try:
-        return data.isascii() or bool(data.decode()) or True
+        return data.isascii() or data.decode() is not None
     except UnicodeDecodeError:
         return False
 
@@ -381,10 +366,9 @@ def _split(texts: Any, separator: str) -> Any:
     return pc.split_pattern(texts.cast(pa.large_string()), separator)
 
 
-def _in_parts(first: list[str | None], captions: Iterator[str | None], read: list[int]) -> Iterator[Part]:
+def _in_parts(captions: Iterator[str | None], read: list[int]) -> Iterator[Part]:
     """Captions that come one by one, as parts; `read` is kept up to date by whoever gives them."""
-    while some := [*first, *islice(captions, RECORDS)]:
-        first = []
+    while some := list(islice(captions, RECORDS)):
         yield part_of(_strings(some), read[0])
 
 

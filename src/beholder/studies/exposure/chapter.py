@@ -35,7 +35,6 @@ from beholder.chapter.numbers import (
     plural,
     ratio,
     ratio_decimals,
-    remarks,
     row_p_value,
 )
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND
@@ -230,7 +229,7 @@ def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
             ],
             title="Words",
             caption=f"Captions that contain a word, among {words[0]['n']:,}. A count has no interval.",
-            notes=[f"{row['concept']}: {remarks(row)}" for row in words if remarks(row)],
+            notes=[f"{row['concept']}: {row['note']}" for row in words if row["note"]],
             topic="words",
             long=True,
         )

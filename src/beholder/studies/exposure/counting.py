@@ -54,6 +54,15 @@ class Tally:
         """All that was read."""
         return self.captions + self.empty + self.malformed
 
+    def add(self, part: Tally) -> None:
+        """Count the next part of the file."""
+        if part.malformed and not self.malformed:
+            self.first_malformed = self.records + part.first_malformed
+        self.captions += part.captions
+        self.empty += part.empty
+        self.malformed += part.malformed
+        self.digest = digest([self.digest, part.digest])
+
     @property
     def remarks(self) -> list[str]:
         """What was not counted."""
@@ -123,18 +132,17 @@ class _Counted:
         self.tally = Tally(file.path, **kept.get("tally", {}))
         nothing = [0] * len(terms)
         self.apart, self.inside = (np.array(kept.get(name, nothing), np.int64) for name in ("apart", "inside"))
-        self.read: int = kept.get("read", 0)
-        """Bytes of the file."""
-        self.resume: int | None = kept.get("resume", 0)
-        """Where reading goes on; None at the end."""
-        self._state: dict[str, Any] = {}
-        """What is not written yet."""
+        self.read: int = kept.get("read", 0)  # bytes of the file
+        self.resume: int | None = kept.get("resume", 0)  # where reading goes on; None at the end
+        self._state: dict[str, Any] = {}  # what is not written yet
 
     def add(self, seen: _Seen | None) -> int:
         """Count a part; None comes after the last one. How many more bytes of the file were read."""
         before, self.read = self.read, seen.read if seen else self.file.size
         if seen:
-            self._add(seen)
+            self.tally.add(seen.tally)
+            self.apart += seen.mentions.apart
+            self.inside += seen.mentions.inside
         if not seen or seen.resume is not None:
             self.resume = seen.resume if seen else None
             tally = {name: value for name, value in asdict(self.tally).items() if name != "path"}
@@ -143,17 +151,6 @@ class _Counted:
             if not seen or time.monotonic() - self._written > SECONDS:
                 self.keep()
         return self.read - before
-
-    def _add(self, seen: _Seen) -> None:
-        tally, records = self.tally, self.tally.records
-        if seen.malformed and not tally.malformed:
-            tally.first_malformed = records + seen.first_malformed + 1
-        tally.captions += seen.captions
-        tally.empty += seen.empty
-        tally.malformed += seen.malformed
-        tally.digest = digest([tally.digest, seen.digest])
-        self.apart += seen.mentions.apart
-        self.inside += seen.mentions.inside
 
     def _kept(self) -> dict[str, Any]:
         """What an earlier run wrote; nothing where there is none, or where it is damaged."""
@@ -188,27 +185,17 @@ class _Seen(NamedTuple):
 
     read: int
     resume: int | None
-    captions: int
-    empty: int
-    malformed: int
-    first_malformed: int  # its place in the part
-    digest: str
+    tally: Tally
     mentions: MentionCounts
 
 
 def _seen(part: Part, mentions: Mentions) -> _Seen:
-    text = part.text
+    text, bad = part.text, part.malformed
     empty = sum(not line.decode().removeprefix("\ufeff").strip() for line in _perhaps_empty(text))
-    return _Seen(
-        part.read,
-        part.resume,
-        text.count(b"\n") - empty,
-        empty,
-        len(part.malformed),
-        part.malformed[0] if part.malformed else 0,
-        hashlib.sha256(text).hexdigest(),
-        mentions.count(text),
+    tally = Tally(
+        "", text.count(b"\n") - empty, empty, len(bad), bad[0] + 1 if bad else 0, hashlib.sha256(text).hexdigest()
     )
+    return _Seen(part.read, part.resume, tally, mentions.count(text))
 
 
 def _perhaps_empty(text: bytes) -> Iterator[bytes]:
@@ -222,33 +209,6 @@ def _perhaps_empty(text: bytes) -> Iterator[bytes]:
         yield text[start:stop]
 
 
-def _seen_in(
-    counted: Sequence[_Counted], mentions: Mentions, ray: RayOptions | None
-) -> Generator[tuple[_Counted, _Seen | None]]:
-    """Every part that is not counted yet, in order; None after the last one of a file."""
-    jobs = list(_jobs(counted))
-    if ray:
-        return _elsewhere(counted, ray_map(partial(_done, mentions=mentions), jobs, ray))
-    left = sum(each.file.size - each.read for each in counted)
-    if left >= LONG and len(jobs) > 1 < usable_cores():
-        return _elsewhere(counted, _by_processes(jobs, mentions))
-    return _here(counted, mentions)
-
-
-def _here(counted: Sequence[_Counted], mentions: Mentions) -> Generator[tuple[_Counted, _Seen | None]]:
-    """By threads."""
-    with Threads(min(usable_cores(), MOST_THREADS)) as pool:
-        for each in counted:
-            if each.resume is None:
-                continue
-            try:
-                for seen in pool.map(partial(_seen, mentions=mentions), each.file.parts(each.resume), ahead=pool.count):
-                    yield each, seen
-            except DataError as error:
-                raise each.damaged(error) from error
-            yield each, None
-
-
 class _Job(NamedTuple):
     """A range of a file, which a worker reads by itself."""
 
@@ -257,35 +217,53 @@ class _Job(NamedTuple):
     column: str | None
     start: int
     stop: int | None
-    last: bool
+
+
+def _seen_in(
+    counted: Sequence[_Counted], mentions: Mentions, ray: RayOptions | None
+) -> Generator[tuple[_Counted, _Seen | None]]:
+    """Every part that is not counted yet, in order; None after the last one of a file."""
+    jobs = [
+        _Job(number, each.file.address, each.file.column, start, stop)
+        for number, each in enumerate(counted)
+        if each.resume is not None
+        for start, stop in each.file.ranges(each.resume)
+    ]
+    left, done = sum(each.file.size - each.read for each in counted), partial(_done, mentions=mentions)
+    if ray:
+        yield from _elsewhere(counted, ray_map(done, jobs, ray))
+    elif left >= LONG and len(jobs) > 1 < usable_cores():
+        patience = 3600.0  # a packed file is read to its end
+        with Processes(min(usable_cores(), len(jobs)), does="reads captions", patience=patience) as processes:
+            yield from _elsewhere(counted, processes.map(done, jobs))
+    else:
+        with Threads(min(usable_cores(), MOST_THREADS)) as threads:
+            for each in counted:
+                if each.resume is not None:
+                    yield from _here(each, mentions, threads)
+
+
+def _here(each: _Counted, mentions: Mentions, pool: Threads) -> Iterator[tuple[_Counted, _Seen | None]]:
+    try:
+        for seen in pool.map(partial(_seen, mentions=mentions), each.file.parts(each.resume or 0), ahead=pool.count):
+            yield each, seen
+    except DataError as error:
+        raise each.damaged(error) from error
+    yield each, None
 
 
 Done = tuple[_Job, list[_Seen], DataError | None]
 
 
-def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Generator[tuple[_Counted, _Seen | None]]:
+def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Iterator[tuple[_Counted, _Seen | None]]:
     """By workers that take a range of a file at a time."""
     for job, parts, error in results:
         each = counted[job.number]
         yield from ((each, seen) for seen in parts)
         if error:
             raise each.damaged(error)
-        if job.last:
+        if job.stop is None:
             yield each, None
-
-
-def _by_processes(jobs: Sequence[_Job], mentions: Mentions) -> Iterator[Done]:
-    count, patience = min(usable_cores(), len(jobs)), 3600.0  # a packed file is read to its end
-    with Processes(count, does="reads captions", patience=patience) as pool:
-        yield from pool.map(partial(_done, mentions=mentions), jobs)
-
-
-def _jobs(counted: Sequence[_Counted]) -> Iterator[_Job]:
-    for number, each in enumerate(counted):
-        if each.resume is not None:
-            ranges = list(each.file.ranges(each.resume))
-            for place, (start, stop) in enumerate(ranges, 1):
-                yield _Job(number, each.file.address, each.file.column, start, stop, place == len(ranges))
 
 
 def _done(job: _Job, mentions: Mentions) -> Done:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,12 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
     tasks = [task for task in APA.asks.tasks(limited) if task.kind == IDENTITY]
     scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
-        if people := list(_people(_matrices(entry, tasks, store))):
+        tables = {matrix.part: known_by_name(matrix) for matrix in _matrices(entry, tasks, store)}
+        if people := [
+            table.select(pl.lit(part).alias("branch"), "name", "gain", "known")
+            for part, table in tables.items()
+            if table.height > 1
+        ]:
             scores[str(entry["name"])] = pl.concat(people)
     if not scores:
         raise MissingData(
@@ -66,16 +71,6 @@ def _matrices(entry: dict[str, Any], tasks: list[Task], store: Place) -> list[Sc
     return stored_scores(tasks, spec, Store(store))
 
 
-def _people(matrices: list[ScoreMatrix]) -> Iterator[pl.DataFrame]:
-    for matrix in matrices:
-        people = known_by_name(matrix)
-        if people.height > 1:
-            yield people.select(pl.lit(matrix.part).alias("branch"), "name", "gain", "known")
-
-
-# From caption files to results
-
-
 def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     """Count and measure; every input is checked before anything is counted."""
     audit = options.own.get("run")
@@ -89,7 +84,8 @@ def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     people = people.with_columns(
         captions=pl.Series(counts.apart[: people.height]), inside=pl.Series(counts.inside[: people.height])
     )
-    name = options.own.get("name") or _default_name(captions)
+    more = f" and {len(captions) - 1} more" if len(captions) > 1 else ""
+    name = options.own.get("name") or f"{Path(captions[0]).name}{more}"
     results = _measured(people, counts, scores, name, options.measure)
     record = _record(results, counts, options)
     record.add_dataset(
@@ -142,8 +138,3 @@ def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> R
     record.models += [entry for entry in audited if entry["name"] in set(results["model"])]
     record.left_out += [line for tally in counts.files for line in tally.remarks]
     return record
-
-
-def _default_name(captions: Sequence[str]) -> str:
-    name = Path(captions[0]).name
-    return name if len(captions) == 1 else f"{name} and {len(captions) - 1} more"

@@ -35,14 +35,13 @@ from beholder.core.results import Row
 from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
 from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.mentions import WORD_TERMS
-from beholder.studies.public_figures.measures import GROUPS, PLAYERS
+from beholder.studies.public_figures.measures import GROUPS, PLAYERS, has_both, over, women_and_men
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import MeasureOptions, read_metrics
 
 Array = npt.NDArray[np.float64]
 EVERYONE = "all branches"
-SAME = 0.99
-"""Share of the variance of gender that a number explains from which they are the same."""
+SAME = 0.99  # share of the variance of gender that a number explains from which they are the same
 
 
 def parts(people: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, str | None]]:
@@ -88,14 +87,13 @@ class Compared(NamedTuple):
         return bool((member @ own) ** 2 < SAME * (member @ member) * (own @ own))
 
 
-def women_and_men(people: pl.DataFrame, options: MeasureOptions) -> list[Compared]:
+def compared_subsets(people: pl.DataFrame, options: MeasureOptions) -> list[Compared]:
     """Each branch, then all of them, as far as they have both women and men."""
     made = []
     for subset, part, left_out in parts(people):
         table = part.filter(pl.col("gender").is_in(GROUPS))
-        if table["gender"].n_unique() == len(GROUPS):
-            codes = np.array([GROUPS.index(gender) for gender in table["gender"]], dtype=np.intp)
-            groups, who = Groups("gender", list(GROUPS), codes), people_of(table, options.person)
+        groups, who = women_and_men(table), people_of(table, options.person)
+        if has_both(groups):
             strata = strata_of(table, groups, ("branch",), who)
             made.append(Compared(subset, table, groups, who, strata, join((left_out, strata.note))))
     return made
@@ -112,8 +110,7 @@ def as_ratio(row: Row) -> Row:
 
 RATIO, CAPTIONS = "exposure.ratio", "captions"
 MEAN, TYPICAL = "mean", "typical"
-CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}
-"""Concepts of the ratios over all people at once."""
+CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}  # concepts of the ratios over all people at once
 
 
 def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
@@ -122,52 +119,37 @@ def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     The typical ratios of all subsets are one family, and decide. Those of the means have bounds of their own family and
     no verdict: a few famous people decide them.
     """
-    compared, rng = women_and_men(people, options), options.rng()
-    logs = judge([each.part(np.log1p(_counts(each)), rng, options) for each in compared])
-    parts = [each.part(_counts(each), rng, options) for each in compared]
-    for each, typical, part, mean in zip(compared, logs, parts, judge(parts), strict=True):
-        rows = [*_rows(each, comparison_at(typical, (0, 0)), part, mean), *_crude_rows(each)]
-        yield from (row._replace(subset=each.subset, note=join((row.note, each.note))) for row in rows)
+    compared, rng = compared_subsets(people, options), options.rng()
+    counts = [_numbers(each.table, CAPTIONS) for each in compared]
+    logs = judge([each.part(np.log1p(count), rng, options) for each, count in zip(compared, counts, strict=True)])
+    parts = [each.part(count, rng, options) for each, count in zip(compared, counts, strict=True)]
+    for each, count, typical, part, mean in zip(compared, counts, logs, parts, judge(parts), strict=True):
+        for row in _rows(each, count, comparison_at(typical, (0, 0)), part, mean):
+            yield row._replace(subset=each.subset, note=join((row.note, each.note)))
 
 
-def _counts(compared: Compared) -> Array:
-    return compared.table[CAPTIONS].to_numpy().astype(np.float64)
+def _rows(compared: Compared, counts: Array, typical: Comparison, part: Part, mean: Judged) -> Iterator[Row]:
+    """The two ratios; that of the means is open-ended where captions name no man. Over all branches, also as crude.
 
-
-def _rows(compared: Compared, typical: Comparison, part: Part, mean: Judged) -> Iterator[Row]:
-    """The two ratios; that of the means is open-ended where captions name no man."""
+    Nothing is tested of the crude ones, because they also follow which branches are named often.
+    """
     row = Row(RATIO, None, compared.table.height, "ratio", concept=MEAN)
-    women, men = _means(compared)
+    values = np.column_stack([counts, np.log1p(counts)])
+    crude = women, men = [values[compared.groups.mask(group)].mean(axis=0) for group in (0, 1)]
     if not women[0] and not men[0]:
         yield row._replace(note="captions name nobody")
         return
     low = high = np.nan
     if min(compared.groups.sizes(compared.people)) >= FEWEST:
-        values = np.column_stack([_counts(compared), np.log1p(_counts(compared))])
         levels = levels_of(values, compared.groups, compared.people, compared.strata)
         women, men = levels.first, levels.second
         low, high = (float(bound[0]) for bound in ratio_bounds(levels, mean, part))
-    yield row._replace(value=_ratio(women[0], men[0]), low=low, high=high)
+    yield row._replace(value=over(women[0], men[0]), low=low, high=high)
     yield as_ratio(typical.on(row)._replace(concept=TYPICAL, value=float(women[1] - men[1])))
-
-
-def _crude_rows(compared: Compared) -> Iterator[Row]:
-    """Over all people at once: nothing is tested, because these ratios also follow which branches are named often."""
-    women, men = _means(compared)
-    if compared.subset == EVERYONE and (women[0] or men[0]):
-        row = Row(RATIO, _ratio(women[0], men[0]), compared.table.height, "ratio", concept=CRUDE[MEAN])
-        yield from (row, row._replace(value=float(np.exp(women[1] - men[1])), concept=CRUDE[TYPICAL]))
-
-
-def _means(compared: Compared) -> tuple[Array, Array]:
-    """Of women and of men, captions and log(1 + captions), branches aside."""
-    counts = (_counts(compared)[compared.groups.mask(group)] for group in (0, 1))
-    women, men = (np.array([each.mean(), np.log1p(each).mean()]) for each in counts)
-    return women, men
-
-
-def _ratio(women: float, men: float) -> float:
-    return float(women / men) if men else OPEN
+    if compared.subset == EVERYONE:
+        women, men = crude
+        yield row._replace(value=over(women[0], men[0]), concept=CRUDE[MEAN])
+        yield row._replace(value=float(np.exp(women[1] - men[1])), concept=CRUDE[TYPICAL])
 
 
 # What the counts show
@@ -191,7 +173,8 @@ def _group_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     if not row.n:
         yield row._replace(note="there is nobody to count")
         return
-    resampler = _resampler(people, options)
+    # Draws of people; the numbers of women and men in a branch are fixed.
+    resampler = Resampler(np.arange(people.height), options.rng(), options.draws, strata=_cells(people))
     mean = studentised_interval(mean_estimate(values, resampler))
     medians = np.concatenate([_medians(values, weights) for weights in resampler.weights()])
     yield _bounded(row._replace(value=float(values.mean())), Interval(max(0.0, mean.low), mean.high), values)
@@ -200,16 +183,16 @@ def _group_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     yield mean_row("exposure.never", (values == 0).astype(np.float64), resampler)
 
 
-def _bounded(row: Row, bounds: Interval, counts: npt.NDArray[np.float64]) -> Row:
+def _bounded(row: Row, bounds: Interval, counts: Array) -> Row:
     """The row with its interval, or with the reason why it has none."""
-    named = np.count_nonzero(counts)
-    if named < FEWEST or not np.isfinite(bounds).all():
-        few = f"captions name fewer than {FEWEST} people: no interval"
-        return row._replace(note=few if named < FEWEST else "too little spread: no interval")
+    if np.count_nonzero(counts) < FEWEST:
+        return row._replace(note=f"captions name fewer than {FEWEST} people: no interval")
+    if not np.isfinite(bounds).all():
+        return row._replace(note="too little spread: no interval")
     return row._replace(low=bounds.low, high=bounds.high)
 
 
-def _medians(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _medians(values: Array, weights: Array) -> Array:
     """The median of every draw: the mean of the two values in its middle."""
     order, n = np.argsort(values), len(values)
     upto = weights[:, order].cumsum(axis=1)
@@ -217,10 +200,9 @@ def _medians(values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) 
     return np.asarray(sum(values[order][each] for each in middle) / 2)
 
 
-def _resampler(people: pl.DataFrame, options: MeasureOptions) -> Resampler:
-    """Draws of people; the numbers of women and men in a branch are fixed."""
-    strata = people.select(pl.struct("branch", "gender").rank("dense").cast(pl.Int64))["branch"].to_numpy()
-    return Resampler(np.arange(people.height), options.rng(), options.draws, strata=strata)
+def _cells(people: pl.DataFrame) -> npt.NDArray[np.int64]:
+    """A number for each person: equal where branch and gender are."""
+    return people.select(pl.struct("branch", "gender").rank("dense").cast(pl.Int64))["branch"].to_numpy()
 
 
 def word_rows(counts: Counts, first: int) -> Iterator[Row]:
@@ -244,8 +226,10 @@ def identity_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row
 
 def _correlation_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     """Within branch and gender, all subsets as one family."""
-    subsets, rng = list(parts(people)), options.rng()
-    made = [_correlation(part, rng, options) for _, part, _ in subsets]
+    subsets, rng, made = list(parts(people)), options.rng(), []
+    for _, part, _ in subsets:
+        captions, known = _numbers(part, CAPTIONS), _numbers(part, "known")
+        made.append(compare_ranks(captions, known, _cells(part), rng, options.shuffles))
     for (subset, part, left_out), judged in zip(subsets, judge(made), strict=True):
         row = Row("exposure.identity_correlation", None, part.height, "correlation", subset=subset, note=left_out)
         if np.isnan(judged.value[0]):
@@ -254,14 +238,9 @@ def _correlation_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator
             yield comparison_at(judged, 0).on(row, least=-1.0, most=1.0)
 
 
-def _correlation(people: pl.DataFrame, rng: np.random.Generator, options: MeasureOptions) -> Part:
-    blocks = people.select(pl.struct("branch", "gender").rank("dense"))["branch"].to_numpy()
-    return compare_ranks(_numbers(people, CAPTIONS), _numbers(people, "known"), blocks, rng, options.shuffles)
-
-
 def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     """Women over men, as measured and at equal captions: one family; and the change that this makes."""
-    rng, compared, made = options.rng(), women_and_men(people, options), []
+    rng, compared, made = options.rng(), compared_subsets(people, options), []
     for each in compared:
         gain, exposure = _numbers(each.table, "gain"), np.log1p(_numbers(each.table, CAPTIONS))
         made += [each.part(gain, rng, options), each.part(gain, rng, options, equal=exposure)]
@@ -273,5 +252,5 @@ def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
         yield as_ratio(row._replace(concept=CHANGE, value=float(after.value[0, 0] - before.value[0, 0])))
 
 
-def _numbers(people: pl.DataFrame, column: str) -> npt.NDArray[np.float64]:
+def _numbers(people: pl.DataFrame, column: str) -> Array:
     return people[column].to_numpy().astype(np.float64)

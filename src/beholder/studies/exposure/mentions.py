@@ -4,9 +4,9 @@ Text is compared word by word. Capitals, accents and anything between words do n
 `jose munoz diaz`); every letter and digit does. A name inside a longer one of its kind (`Ronaldo` in `Cristiano
 Ronaldo`) is kept apart from a name on its own.
 
-All words of a block of captions are looked up at once: a word is a number of eight bytes, its first eight. Most words
-begin no term, as a table of bits tells; where a term may begin, all its words are compared whole. On captions this is
-more than twice as fast as an automaton for all terms (Aho and Corasick's, which polars has).
+All words of a block of captions are looked up at once: most begin no term, as a table of bits tells from their first
+eight bytes. The others are hashed to 64 bits with the words after them, as long as a term may go on. On captions this
+is more than twice as fast as an automaton for all terms (Aho and Corasick's, which polars has).
 """
 
 from __future__ import annotations
@@ -35,18 +35,16 @@ _LETTERS = bytes(
 """For each byte of UTF-8: letters and digits in lower case, line ends, and blanks for what else is ASCII."""
 _ASCII, _FIRST_OF_SEVERAL, _GONE = 127, 0xC0, 0xFF
 """The last byte of ASCII, the least byte with which a longer character begins, and one that UTF-8 never has."""
-_WITH_BYTE = (0, 0, 0x800, 0x10000)
-"""The least character that has a first, second, third and fourth byte."""
+_WITH_BYTE = (0, 0, 0x800, 0x10000)  # the least character that has a first, second, third and fourth byte
 _UNKNOWN, _LONGER = 0, 1
-_FOLDS = np.zeros(sys.maxunicode + 1, np.uint32)
-"""What each character beyond ASCII is folded to, once it was met."""
+_FOLDS = np.zeros(sys.maxunicode + 1, np.uint32)  # what each character beyond ASCII is folded to, once it was met
 BLOCK = 1 << 18
 """Bytes that are looked through at a time: with all that is made of them they fit into the processor's cache."""
 _EIGHT = 8
 _MASKS = np.array([(1 << 8 * length) - 1 for length in range(_EIGHT + 1)], np.uint64)
 """To keep the first so many bytes of eight."""
-_MIX, _MIX_NEXT, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(48)
-"""Products with these odd numbers scatter; the upper 16 bits are the place in a table (multiplicative hashing)."""
+_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(48)
+"""A product with this odd number scatters; its upper 16 bits are the place in a table (multiplicative hashing)."""
 Words = tuple[str, ...]
 Numbers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
@@ -133,111 +131,89 @@ class _Text:
     """The words of a folded text, as numbers."""
 
     def __init__(self, text: bytes, longest: int = 0) -> None:
-        """`longest` bytes can be read from the start of any word."""
+        """Words of up to `longest` bytes can be hashed."""
         letters = np.frombuffer(b" %b%b" % (text, b" " * (longest + _EIGHT)), np.uint8)
         inside = letters > _BLANK
         edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
-        self._line_ends = np.flatnonzero(letters == _LINE)
+        self._line_ends, self._longest = np.flatnonzero(letters == _LINE), longest
         self._eights = np.ndarray((len(letters) - _EIGHT + 1,), "<u8", letters, strides=(1,))
         self._starts = edges[::2]
-        self.lengths = edges[1::2] - self._starts
-        self.keys = self._eights[self._starts] & _MASKS.take(self.lengths, mode="clip")
+        self._lengths = edges[1::2] - self._starts
+        self.firsts = self._eights[self._starts] & _MASKS.take(self._lengths, mode="clip")
         """Of each word the first eight bytes; of a shorter one all."""
 
-    def bytes_of(self, words: Numbers, start: Numbers, length: Numbers) -> Keys:
-        """Bytes `start` to `start + length` of each word as one number; at most eight."""
-        return np.asarray(self._eights[self._starts[words] + start] & _MASKS.take(length, mode="clip"))
-
-    def probes(self, words: Numbers) -> tuple[Keys, Keys]:
-        """A number for each word, and one for the word and the next."""
-        single = self.keys[words] * _MIX
-        return single, single + self.keys[np.minimum(words + 1, len(self.keys) - 1)] * _MIX_NEXT
+    def hashes(self, words: Numbers, before: Keys) -> Keys:
+        """A number for each word, of all its bytes and of the number `before` it."""
+        lengths, starts = self._lengths[words], self._starts[words]
+        made = _scattered(before ^ self.firsts[words]) + lengths.view(np.uint64)
+        for at in range(_EIGHT, self._longest, _EIGHT):
+            long = np.flatnonzero(lengths > at)
+            rest = self._eights[starts[long] + at] & _MASKS.take(lengths[long] - at, mode="clip")
+            made[long] = _scattered(made[long] ^ rest)
+        return made
 
     def lines(self, words: Numbers) -> Numbers:
         """The number of the line in which each word stands."""
         return np.searchsorted(self._line_ends, self._starts[words])
 
 
-class _Piece(NamedTuple):
-    """Of every pattern at most eight bytes of one word."""
-
-    word: Numbers
-    """Which one, counted from 0."""
-    length: Numbers
-    """Of that word."""
-    start: Numbers
-    value: Keys
-
-    def equal(self, text: _Text, words: Numbers, patterns: Numbers) -> npt.NDArray[np.bool_]:
-        """Whether this piece of each pattern stands in the text, where the pattern begins at the given word."""
-        word, length, start = words + self.word[patterns], self.length[patterns], self.start[patterns]
-        same = text.bytes_of(word, start, length - start) == self.value[patterns]
-        return np.asarray(same & (text.lengths[word] == length))
+def _scattered(numbers: Keys) -> Keys:
+    """Numbers of which every bit depends on all bits of the given ones (splitmix64)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ numbers >> np.uint64(shift)) * np.uint64(factor)
+    return numbers ^ numbers >> np.uint64(31)
 
 
 class _Hits(NamedTuple):
     """Where patterns were found."""
 
     lines: Numbers
-    words: Numbers
-    """The number of the first word, in the whole text."""
+    words: Numbers  # the number of the first word, in the whole text
     patterns: Numbers
 
 
 class _Patterns:
-    """Different sequences of words, which are looked for together."""
+    """Different sequences of words, which are looked for together: words are followed while they may begin one."""
 
     def __init__(self, patterns: Sequence[Words]) -> None:
-        text = _Text("\n".join(" ".join(words) for words in patterns).encode())
         self.sizes = np.array([len(words) for words in patterns])
-        first = np.cumsum(self.sizes) - self.sizes
-        single, pair = text.probes(first)
-        probes = np.where(self.sizes > 1, pair, single)
-        self._begins, self._likely = _table(single), _table(probes)
-        self._order = np.argsort(probes)
-        self._probes = probes[self._order]
-        self._longest = int(text.lengths.max())
-        self._pieces = list(_pieces(text, first, self.sizes))
+        self._longest = max(len(word.encode()) for words in patterns for word in words)
+        text = _Text(" ".join(word for words in patterns for word in words).encode(), self._longest)
+        first, hashes = np.cumsum(self.sizes) - self.sizes, np.zeros(len(patterns), np.uint64)
+        self._begins = _table(text.firsts[first] * _MIX)
+        self._steps = []  # for each number of words: what may go on, what may end there, and what does, sorted
+        for depth in range(self.sizes.max()):
+            there = np.flatnonzero(self.sizes > depth)
+            hashes[there] = text.hashes(first[there] + depth, hashes[there])
+            ends = there[self.sizes[there] == depth + 1]
+            ends = ends[np.argsort(hashes[ends])]
+            self._steps.append((_table(hashes[self.sizes > depth + 1]), _table(hashes[ends]), hashes[ends], ends))
 
     def find(self, folded_text: bytes) -> _Hits:
         """Every place of every pattern within a line."""
         text = _Text(folded_text, self._longest)
-        words = np.flatnonzero(self._begins[text.keys * _MIX >> _SHIFT])
-        probes, words = np.concatenate(text.probes(words)), np.concatenate([words, words])
-        likely = self._likely[probes >> _SHIFT]
-        words, patterns = self._candidates(words[likely], probes[likely])
-        chosen = words + self.sizes[patterns] <= len(text.keys)
-        for piece in self._pieces:
-            words, patterns = words[chosen], patterns[chosen]
-            chosen = piece.equal(text, words, patterns)
-        lines = text.lines(words)
-        chosen &= lines == text.lines(words + self.sizes[patterns] - 1)
-        return _Hits(lines[chosen], words[chosen], patterns[chosen])
-
-    def _candidates(self, words: Numbers, probes: Keys) -> tuple[Numbers, Numbers]:
-        """Each word with each pattern that has its probe."""
-        low, high = (np.searchsorted(self._probes, probes, side=side) for side in ("left", "right"))
-        many = high - low
-        places = np.arange(many.sum()) + np.repeat(high - np.cumsum(many), many)
-        return np.repeat(words, many), self._order[places]
+        words = np.flatnonzero(self._begins[text.firsts * _MIX >> _SHIFT])
+        hashes, hits, found = np.zeros(len(words), np.uint64), [], []
+        for depth, (going_on, ending, keys, patterns) in enumerate(self._steps):
+            inside = words + depth < len(text.firsts)
+            words, hashes = words[inside], text.hashes(words[inside] + depth, hashes[inside])
+            likely = np.flatnonzero(ending[hashes >> _SHIFT])
+            places = np.minimum(np.searchsorted(keys, hashes[likely]), len(keys) - 1)
+            right = keys[places] == hashes[likely]
+            hits.append(words[likely[right]])
+            found.append(patterns[places[right]])
+            on = going_on[hashes >> _SHIFT]
+            words, hashes = words[on], hashes[on]
+        starts, which = np.concatenate(hits), np.concatenate(found)
+        lines = text.lines(starts)
+        chosen = lines == text.lines(starts + self.sizes[which] - 1)
+        return _Hits(lines[chosen], starts[chosen], which[chosen])
 
 
-def _table(probes: Keys) -> npt.NDArray[np.bool_]:
+def _table(hashes: Keys) -> npt.NDArray[np.bool_]:
     table = np.zeros(1 << 64 - int(_SHIFT), np.bool_)
-    table[probes >> _SHIFT] = True
+    table[hashes >> _SHIFT] = True
     return table
-
-
-def _pieces(text: _Text, first: Numbers, sizes: Numbers) -> Iterator[_Piece]:
-    """All bytes of all words of every pattern; of a short pattern the last piece comes again and again."""
-    places = [
-        [(word - at, start) for word in range(at, at + size) for start in range(0, text.lengths[word], _EIGHT)]
-        for at, size in zip(first.tolist(), sizes.tolist(), strict=True)
-    ]
-    for column in range(max(map(len, places))):
-        word, start = np.array([each[min(column, len(each) - 1)] for each in places]).T
-        length = text.lengths[first + word]
-        yield _Piece(word, length, start, text.bytes_of(first + word, start, length - start))
 
 
 class Mentions:
@@ -335,21 +311,11 @@ def people_table(dataset: Dataset) -> pl.DataFrame:
     A person with two photographs in one branch is one person; one name in two branches may be two.
     """
     people = dataset.table.select("branch", "name", "gender").unique(["branch", "name"], maintain_order=True)
-    return people.with_columns(ambiguous=pl.Series(_ambiguous(people[NAME].to_list()), dtype=pl.String))
-
-
-def _ambiguous(names: list[str]) -> list[str | None]:
-    """For each name, why captions that contain it may mean someone else."""
-    split = [tuple(words_of(name)) for name in names]
+    split = [tuple(words_of(name)) for name in people[NAME]]
     often = Counter(split)
     within = {inner for words in often for inner in sequences_within(words)}
-
-    def reasons(words: Words) -> Iterator[str]:
-        if often[words] > 1:
-            yield SHARED
-        if words in within:
-            yield WITHIN
-        if len(words) == 1:
-            yield ONE_WORD
-
-    return ["; ".join(reasons(words)) or None for words in split]
+    why = []  # captions that contain the name may mean someone else
+    for words in split:
+        reasons = {SHARED: often[words] > 1, WITHIN: words in within, ONE_WORD: len(words) == 1}
+        why.append("; ".join(reason for reason, holds in reasons.items() if holds) or None)
+    return people.with_columns(ambiguous=pl.Series(why, dtype=pl.String))

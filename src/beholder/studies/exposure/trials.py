@@ -18,8 +18,7 @@ from beholder.studies.public_figures.identity import IDENTITY, known_by_name
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import GENDER_ONLY, WOMAN, Trials, World
 
-SEEN = 4
-"""Numbers that a model reads off a picture."""
+SEEN = 4  # numbers that a model reads off a picture
 CAPTIONS_DIFFER = (RATIO, "exposure.named")
 
 

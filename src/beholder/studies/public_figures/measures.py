@@ -333,11 +333,11 @@ class Ratio(NamedTuple):
             return comparison._replace(value=np.nan, low=np.nan, high=np.nan)
         levels = levels_of(self.shares, self.groups, self.pool.people, self.strata, (0.0, 1.0))
         low, high = ratio_bounds(levels, judged, self.part)
-        value = _over(float(levels.first[0]), float(levels.second[0]))
+        value = over(float(levels.first[0]), float(levels.second[0]))
         return comparison._replace(value=value, low=float(low[0]), high=float(high[0]))
 
 
-def _over(women: float, men: float) -> float:
+def over(women: float, men: float) -> float:
     """The ratio; without end where men have nothing, and unknown where nobody has anything."""
     return float(women / men) if men else OPEN if women else np.nan
 
@@ -355,7 +355,7 @@ def _pool_ratios(
         sides = [side[~np.isnan(side)] for side in (shares[groups.mask(group)] for group in (0, 1))]
         women, men = (half_precision_mean(side) if half else side.mean() if side.size else np.nan for side in sides)
         count = int((groups.codes >= 0).sum())
-        row = Row(f"{prefix}.{name}", _over(women, men), count, RATIO, subset=pool.name, note=pool.few(groups))
+        row = Row(f"{prefix}.{name}", over(women, men), count, RATIO, subset=pool.name, note=pool.few(groups))
         part = _women_less_men(pool, shares, groups, strata, rng, options)
         return Ratio(row, pool, groups, strata, shares, part)
 
