@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 RUN = "import os, sys; os.umask(int(os.environ['UMASK'], 8)); from beholder.cli import main; main()"
@@ -57,8 +56,5 @@ def test_the_same_command_gives_the_same_bytes_anywhere(people: Callable[..., Pa
     assert names == sorted(path.name for path in second.iterdir())
     assert {"results.parquet", "results.csv", "findings.json", "report.html", "perturbed.parquet"} <= set(names)
     assert [name for name in names if without_time(first, name) != without_time(second, name)] == []
-    scores = [
-        {path.name.partition("-")[0]: pl.read_parquet(path).rows() for path in (place / "store").rglob("*.parquet")}
-        for place, _ in runs
-    ]
-    assert scores[0] == scores[1], "but for its name, which each store seals with a key of its own"
+    scores = [{path.name: path.read_bytes() for path in (place / "store").rglob("*.parquet")} for place, _ in runs]
+    assert scores[0] == scores[1]

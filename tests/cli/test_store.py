@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from beholder.cli import app
 from beholder.cli.store import AGES, SIZES, _parsed
-from beholder.core.digests import KEY_FILE
 from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.datasets import open_dataset
 from beholder.models.scorer import NullScorer
@@ -99,7 +98,6 @@ def change_an_image(store: Path) -> None:
         (lambda store: exchange(*store.glob("*/spec.json")), "describes another model"),
         (lambda store: first(store, "*/scores/*/*.parquet").unlink(), "6 contents were scored; 0 are here"),
         (lambda store: (store / "notes.txt").write_text("mine"), "no part of a store"),
-        (lambda store: (store / KEY_FILE).write_text("no key"), "seal.key is damaged"),
         (lambda store: exchange_rows(store), "2 rows have a wrong seal"),
         (lambda store: change_an_image(store), "00002.png: its content is not what"),
     ],

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from beholder.core import digests
-from beholder.core.digests import FileDigests, digest, file_digest, seal_key
-from beholder.core.errors import DataError
+from beholder.core.digests import FileDigests, digest, file_digest
 from beholder.models.spec import ModelSpec
 
 
@@ -66,7 +65,7 @@ def test_a_content_that_changed_behind_its_date_is_found(hundred, verify: bool, 
     assert "hashed anew" in caplog.text
 
 
-@pytest.mark.parametrize("forged", ["exchanged", "edited", "of another store", "of an older version", "no text"])
+@pytest.mark.parametrize("forged", ["exchanged", "edited", "of an older version", "no text"])
 def test_a_row_that_was_not_written_so_is_not_used(hundred, forged: str, tmp_path: Path, caplog):
     paths, memory, _ = hundred
     with closing(sqlite3.connect(memory)) as connection, connection:
@@ -82,8 +81,6 @@ def test_a_row_that_was_not_written_so_is_not_used(hundred, forged: str, tmp_pat
             connection.execute("drop table files")
             connection.execute("create table digests (stamp text primary key, digest text)")
             connection.execute("insert into digests values (?, ?)", (one[0].rpartition("\0")[0], two[1]))
-    if forged == "of another store":
-        (tmp_path / "seal.key").unlink()
     assert FileDigests(memory).of(paths) == [file_digest(Path(path)) for path in paths]
     assert ("not written there" in caplog.text) == (forged != "of an older version")
 
@@ -95,17 +92,8 @@ def test_the_memory_is_for_its_owner_alone(tmp_path: Path):
     finally:
         os.umask(before)
     assert {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "store").iterdir()} == {
-        "memory.sqlite": 0o600,
-        "seal.key": 0o600,
+        "memory.sqlite": 0o600
     }
-
-
-@pytest.mark.parametrize("damage", [b"", b"0" * 64, b"\xff" * 73, b"ab cd"])
-def test_a_damaged_key_is_told(tmp_path: Path, damage: bytes):
-    assert seal_key(tmp_path) == seal_key(tmp_path)
-    (tmp_path / "seal.key").write_bytes(damage)
-    with pytest.raises(DataError, match=r"seal\.key is damaged"):
-        seal_key(tmp_path)
 
 
 def test_a_damaged_memory_is_set_aside_and_files_are_read_again(tmp_path: Path):

@@ -105,7 +105,7 @@ def exchange_models(store: Path, _: Path, rng: random.Random) -> None:
 
 
 def restore_another_store(store: Path, other: Path, rng: random.Random) -> None:
-    """Some of its files, with or without its key and its digests; its images have other contents."""
+    """Some of its files, with or without its digests; its images have other contents."""
     for path in sorted(path for path in other.rglob("*") if path.is_file()):
         if rng.random() < 0.5:
             target = store / path.relative_to(other)
@@ -114,7 +114,7 @@ def restore_another_store(store: Path, other: Path, rng: random.Random) -> None:
 
 
 def _forge(store: Path, rng: random.Random, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Rewrite a block, with its own metadata and the best name that can be made without the key."""
+    """Rewrite a block, with its own metadata and a name that is not that of its content."""
     path = any_block(store, rng)
     table = change(pq.read_table(path))
     path.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from metrics.groups import group_moments
 from scipy import stats
 
 from beholder.metrics.group_tests import (
@@ -11,7 +12,6 @@ from beholder.metrics.group_tests import (
     EQUIVALENT,
     SMALL,
     UNDECIDED,
-    group_moments,
     ratio_equivalence,
     verdict,
     welch_equivalence,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from metrics.groups import group_moments
 from scipy import optimize, stats
 
 from beholder.metrics.group_tests import (
     friedman,
-    group_moments,
     mean_margins,
     omega_squared,
     omega_squared_interval,

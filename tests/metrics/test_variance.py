@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from metrics.groups import group_moments
 
 from beholder.metrics.clustered import variance_shares
-from beholder.metrics.group_tests import group_moments, omega_squared
+from beholder.metrics.group_tests import omega_squared
 
 
 def rng(seed: int = 1) -> np.random.Generator:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from faults.disk import Disk
 from faults.test_failing_disk import failing
 
 from beholder.core import catalog
-from beholder.core.digests import KEY_FILE
 from beholder.core.errors import BadImage, BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError
 from beholder.datasets import open_dataset
 from beholder.models.catalog import FAMILIES
@@ -132,10 +130,9 @@ def blocks(store: Path) -> dict[str, bytes]:
 
 
 def twin(store: Path, name: str) -> Path:
-    """An empty store with the same key, so that equal rows make equal files."""
+    """An empty store beside it."""
     other = store.with_name(name)
     other.mkdir()
-    shutil.copy(store / KEY_FILE, other)
     return other
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
@@ -15,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from beholder.core.digests import KEY_FILE
 from beholder.core.errors import DataError, ModelError
 from beholder.datasets import open_dataset
 from beholder.models.load import LoadOptions, load_model, replicas_of
@@ -48,8 +46,6 @@ def test_two_devices_store_the_bytes_of_one_and_a_killed_one_costs_only_time(tas
     Path(task.dataset.table["uri"][13]).write_bytes(b"not a picture")
     skip = FillOptions(skip_bad_images=True)
     alone = fill([task], one, Store(tmp_path / "one"), skip)
-    (tmp_path / "two").mkdir()
-    shutil.copy(tmp_path / "one" / KEY_FILE, tmp_path / "two")
     together = fill([task], two, Store(tmp_path / "two"), skip)
     np.testing.assert_array_equal(alone.matrices[0].values, together.matrices[0].values)
     assert list(alone.bad_images) == list(together.bad_images) == [task.dataset.table["uri"][13]]

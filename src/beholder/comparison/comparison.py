@@ -50,16 +50,13 @@ class Comparison(NamedTuple):
     def on(self, row: Row, *, least: float = -np.inf, most: float = np.inf) -> Row:
         """A row of results with this comparison's numbers; bounds do not leave the possible range."""
         low, high = (float(np.clip(bound, least, most)) for bound in (self.low, self.high))
-        return row._replace(
-            value=self.value,
-            low=low,
-            high=high,
-            p_value=self.p_value,
-            p_at_most=True if self.at_most else None,
-            verdict=self.verdict,
-            group=row.group if self.group is None else self.group,
-            against=row.against if self.against is None else self.against,
-        )
+        at_most = True if self.at_most else None
+        named = self._named(row)._replace(value=self.value, low=low, high=high, verdict=self.verdict)
+        return named._replace(p_value=self.p_value, p_at_most=at_most)
+
+    def _named(self, row: Row) -> Row:
+        group = row.group if self.group is None else self.group
+        return row._replace(group=group, against=row.against if self.against is None else self.against)
 
     def rows(
         self, row: Row, strata: Strata | None = None, *, least: float = -np.inf, most: float = np.inf
@@ -68,10 +65,7 @@ class Comparison(NamedTuple):
 
         The published row keeps its own value, and its interval if it has one: both describe, the other row decides.
         """
-        named = row._replace(
-            group=row.group if self.group is None else self.group,
-            against=row.against if self.against is None else self.against,
-        )
+        named = self._named(row)
         note = "; ".join(each for each in (row.note, strata.note if strata else None) if each) or None
         if strata is None or strata.variant is None:
             return [self.on(named._replace(note=note), least=least, most=most)._replace(value=row.value)]

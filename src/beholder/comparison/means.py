@@ -31,9 +31,11 @@ from beholder.comparison.groups import Codes, Groups, People, Strata, no_strata
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
 
 Array = npt.NDArray[np.float64]
+Powers = tuple[Array, Array, Array]  # sums of values, of their squares and of their cubes
 HELD = 1 << 23  # numbers worked on at once
 NOTHING = 1e-12  # relative to the largest score: differences below this are rounding errors
 MOST_SKEW = 3.0  # more than so few people can tell
+OPEN = 1e6  # stands for a ratio's upper bound where the second mean may be 0
 SMALL = 10  # people below whom a group's own spread is not trusted to be smaller than that of all groups together
 
 
@@ -141,7 +143,8 @@ class _Fit:
         self.spread = np.asarray(np.linalg.pinv(own.T @ own, rcond=1e-9, hermitian=True))
         """Turns groups' sums of residuals into their means, where nothing is taken off additively."""
         self.weights = self.spread @ own.T
-        leverage = np.zeros(n) if plain else self._level_share() + (basis**2).sum(axis=1) - 1 / n
+        level = np.full(n, 1 / n) if units.levels is None else 1 / np.bincount(units.levels)[units.levels]
+        leverage = np.zeros(n) if plain else level + (basis**2).sum(axis=1) - 1 / n
         self._stretch = 1 / np.sqrt(np.clip(1 - leverage, 0.05, 1.0))
         levels = 1 if units.levels is None else int(units.levels.max(initial=0)) + 1
         self.free = max(n - levels - basis.shape[1] - groups + 1, 1)
@@ -153,11 +156,6 @@ class _Fit:
         gather = sparse.csr_array((np.ones(len(columns)), (self.units.levels, np.arange(len(columns)))))
         return np.asarray(columns - ((gather @ columns) / counts[:, None])[self.units.levels])
 
-    def _level_share(self) -> Array:
-        if self.units.levels is None:
-            return np.full(len(self.units.groups), 1 / len(self.units.groups))
-        return np.asarray(1 / np.bincount(self.units.levels)[self.units.levels])
-
     def residuals(self, values: Array) -> Array:
         """What strata leave of the values; rounding errors become 0."""
         left = self._without_levels(values)
@@ -167,17 +165,6 @@ class _Fit:
     def stretched(self, left: Array) -> Array:
         """Residuals made as wide as the errors are, of which strata took a part."""
         return np.asarray(left * self._stretch[:, None])
-
-
-class Shares(NamedTuple):
-    """What each group's spread, and its skewness, weigh in the error of each contrast: `[n_contrasts, n_groups]`."""
-
-    squares: Array
-    cubes: Array
-
-
-def _shares(weights: Array, member: Array) -> Shares:
-    return Shares(weights**2 @ member, weights**3 @ member)
 
 
 class _Estimates(NamedTuple):
@@ -196,10 +183,13 @@ class _Estimates(NamedTuple):
 
 
 def _estimates(
-    means: Array, powers: tuple[Array, Array, Array], size: Array, contrasts: Array, shares: Shares, free: float
+    means: Array, powers: Powers, size: Array, contrasts: Array, shares: tuple[Array, Array], free: float
 ) -> _Estimates:
-    """From groups' means, and sums of stretched residuals, their squares and cubes: `[…, n_groups, n_columns]`."""
-    n, (sums, squares, cubes) = size[:, None], powers
+    """From groups' means, and sums of stretched residuals, their squares and cubes: `[…, n_groups, n_columns]`.
+
+    `shares` are what each group's spread, and its skewness, weigh in the error of each contrast.
+    """
+    n, (sums, squares, cubes), (spreads, skews) = size[:, None], powers, shares
     centre = sums / n
     third = cubes - centre * (3 * squares - 2 * n * centre * centre)
     third = third * n / np.maximum((n - 1) * (n - 2), 1)
@@ -209,10 +199,10 @@ def _estimates(
     # A group without spread has that of all; a small one at least that: few skewed scores look narrower than they are.
     variance = np.where((variance > 0) & (n >= SMALL), variance, np.maximum(variance, pooled))
     value = np.matmul(contrasts, means)
-    squared = np.matmul(shares.squares, variance)
+    squared = np.matmul(spreads, variance)
     with np.errstate(divide="ignore", invalid="ignore"):
-        skew = np.where(squared > 0, np.matmul(shares.cubes, third) / (squared * np.sqrt(squared)), 0.0)
-        parts = np.matmul(shares.squares**2 / np.maximum(size - 1, 1), variance**2)
+        skew = np.where(squared > 0, np.matmul(skews, third) / (squared * np.sqrt(squared)), 0.0)
+        parts = np.matmul(spreads**2 / np.maximum(size - 1, 1), variance**2)
         freedom = np.minimum(np.where(parts > 0, squared**2 / parts, np.inf), free)
     scale = np.abs(means).max(axis=-2, keepdims=True)
     value = np.where(np.abs(value) <= NOTHING * scale, 0.0, value)
@@ -241,11 +231,12 @@ def compare_groups(
     contrasts = (np.eye(len(groups.names)) if departures else groups.pair_weights()) if contrasts is None else contrasts
     units = units_of(values, groups, people, strata)
     patterns, pattern_of = _patterns(units.values)
+    columns = [pattern_of == number for number in range(patterns.shape[1])]
     made = [
-        _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, pattern_of == number)
-        for number, there in enumerate(patterns.T)
+        _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, mine)
+        for there, mine in zip(patterns.T, columns, strict=True)
     ]
-    return _joined(made, [pattern_of == number for number in range(len(made))], len(contrasts))
+    return _joined(made, columns, len(contrasts))
 
 
 def _patterns(values: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
@@ -303,7 +294,8 @@ def _compared(
     fit = _Fit(units, count)
     # A departure is the mean of a group's residuals. Strata are taken off its weights too: each shuffle is fitted anew.
     weights = fit.residuals(fit.member / fit.size).T if departures else fit.weights
-    shares = _shares(contrasts @ weights, fit.member)
+    mixed = contrasts @ weights
+    shares = mixed**2 @ fit.member, mixed**3 @ fit.member
     left = fit.residuals(values)
     by_sums = not departures and not units.design.shape[1]
     moves = Shuffles(units.groups, units.blocks, rng, shuffles)
@@ -336,9 +328,6 @@ def _compared(
     return Part(value, error, freedom, deviate, scale, largest, *drawn)
 
 
-Powers = tuple[Array, Array, Array]  # sums of values, of their squares and of their cubes
-
-
 class _Moves:
     """Sums over groups after permutations: the groups are moved, or the values where there are fewer columns."""
 
@@ -357,13 +346,11 @@ class _Moves:
     def _groups_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
         shape = (len(permutations), self._member.shape[1], -1)
         made = (_moved(self._member.T, permutations) @ self._stack).reshape(shape)
-        sums, squares, cubes, *rest = (made[..., start : start + self._left.shape[1]] for start in self._starts())
+        starts = range(0, self._stack.shape[1], max(self._left.shape[1], 1))
+        sums, squares, cubes, *rest = (made[..., start : start + self._left.shape[1]] for start in starts)
         if self._weights is None:
             return rest[0] if rest else sums, (sums, squares, cubes)
         return (_moved(self._weights, permutations) @ self._left).reshape(shape), (sums, squares, cubes)
-
-    def _starts(self) -> range:
-        return range(0, self._stack.shape[1], max(self._left.shape[1], 1))
 
     def _values_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
         places = np.empty_like(permutations)
@@ -447,10 +434,8 @@ def levels_of(
     units = units.rows(np.asarray(~np.isnan(units.values).any(axis=1)))
     fit = _Fit(units, 2)
     contrast = fit.weights[0] - fit.weights[1]
-    wide, squares = fit.stretched(fit.residuals(units.values)), []
-    for group in (0, 1):
-        mine = units.groups == group
-        squares.append(wide[mine].var(axis=0, ddof=1))
+    wide = fit.stretched(fit.residuals(units.values))
+    squares = [wide[units.groups == group].var(axis=0, ddof=1) for group in (0, 1)]
     pooled = ((fit.size - 1)[:, None] * np.array(squares)).sum(axis=0) / (fit.size - 1).sum()
     means, errors, least = [], [], []
     low, high = units.values.min(axis=0), units.values.max(axis=0)
@@ -470,9 +455,6 @@ def levels_of(
         errors.append(np.sqrt((weights**2).sum() * np.where(still, pooled, trusted)))
         least.append(np.where(still, room * (1 - SURE ** (1 / mine.sum())), 0.0))
     return Levels(means[0], means[1], (errors[0], errors[1]), (least[0], least[1]))
-
-
-OPEN = 1e6  # stands for a ratio's upper bound where the second mean may be 0
 
 
 def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tuple[Array, Array]:
@@ -515,12 +497,11 @@ def compare_slopes(
     """
     values = np.asarray(values, dtype=np.float64).reshape(len(numbers), -1)
     strata = no_strata(len(values)) if strata is None else strata
-    parts, columns = [], []
     patterns, pattern_of = _patterns(values)
-    for number, there in enumerate(patterns.T):
-        keep, mine = there & ~np.isnan(numbers), pattern_of == number
+    columns, parts = [pattern_of == number for number in range(patterns.shape[1])], []
+    for there, mine in zip(patterns.T, columns, strict=True):
+        keep = there & ~np.isnan(numbers)
         parts.append(_sloped(values[keep][:, mine], numbers[keep], people.rows(keep), strata.rows(keep), rng, shuffles))
-        columns.append(mine)
     return _joined(parts, columns, 1)
 
 

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import random
-import secrets
 import sqlite3
 import time
 import zlib
@@ -22,8 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from beholder.core.errors import DataError, RemoteError, masked
-from beholder.core.files import Place, private_folder, write_whole
+from beholder.core.errors import RemoteError, masked
+from beholder.core.files import private_folder
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
 
@@ -34,8 +33,7 @@ CHUNK = 1 << 16
 NOT_HASHED = ""  # stands for the digest of a file that has not been read yet
 RECHECKED = 16  # remembered files that are read again each time: an old date can hide a new content
 PART = 500  # files looked at together: SQLite takes so many values in one question, and memory stays small
-SHARED_ROWS, SHARED_SECONDS = 4096, 10.0
-"""Digests are put beside a store behind a URI when there are so many new ones, or so long after the last."""
+SHARED_ROWS, SHARED_SECONDS = 4096, 10.0  # when digests are put beside a store behind a URI
 
 
 def digest(value: Any) -> str:
@@ -77,10 +75,10 @@ def _digest_or_none(path: str) -> str | None:
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
-    The memory is a SQLite file: safe under several processes and under a kill at any moment. Every row is sealed with
-    its file's path, size, time of change and inode. Each time a few remembered files are read again (all if `verify`):
-    if one is not what was remembered, nothing else that is remembered is used. Without the memory (a damaged file, a
-    full disk) everything is read again and nothing else changes.
+    The memory is a SQLite file: safe under several processes and under a kill at any moment. Every row is sealed: with
+    a digest of what it says and of its file's path, size, time of change and inode. Each time a few remembered files
+    are read again (all if `verify`): if one is not what was remembered, nothing else that is remembered is used.
+    Without the memory (a damaged file, a full disk) everything is read again and nothing else changes.
     """
 
     def __init__(
@@ -96,7 +94,6 @@ class FileDigests:
         private_folder(memory.parent)
         self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
         self._shared = shared
-        self._key = seal_key(memory.parent)
         self._stamps: dict[str, str] = {}
 
     def of(self, paths: Sequence[str]) -> list[str | None]:
@@ -136,7 +133,7 @@ class FileDigests:
         rows = self._asked(lambda memory: memory.execute("select stamp, digest, seal from files").fetchall())
         if rows is None:
             return [f"{self._memory}: cannot be read."]
-        good = {stamp: value for stamp, value, mark in rows if mark == self._seal(stamp, value)}
+        good = {stamp: value for stamp, value, mark in rows if mark == _seal(stamp, value)}
         wrong = [f"{self._memory}: {len(rows) - len(good)} rows have a wrong seal."] if len(good) < len(rows) else []
         here = [(path, good[stamp]) for stamp in good if self._stamp(path := stamp.partition("\0")[0]) == stamp]
         with progress("checking remembered files", len(here), 0) as advance:
@@ -173,16 +170,13 @@ class FileDigests:
             return [row for query, part in asked for row in memory.execute(query, part)]
 
         rows = (self._asked(ask) or []) if stamps and self._memory.exists() else []
-        known = {stamp: value for stamp, value, mark in rows if mark == self._seal(stamp, value)}
+        known = {stamp: value for stamp, value, mark in rows if mark == _seal(stamp, value)}
         if len(known) < len(rows):
             log.warning(
                 "%s: %d of %d rows were not written there: these files are read again",
                 *(self._memory, len(rows) - len(known), len(rows)),
             )
         return known
-
-    def _seal(self, stamp: str, value: str) -> str:
-        return seal(self._key, f"{value}\0{stamp}".encode("utf-8", "surrogatepass"))
 
     def _remember(self, digests: dict[str, str]) -> None:
         self._insert(digests)
@@ -199,7 +193,7 @@ class FileDigests:
 
     def _insert(self, digests: Mapping[str, str]) -> None:
         if digests and os.access(self._memory.parent, os.W_OK):
-            rows = [(stamp, value, self._seal(stamp, value)) for stamp, value in digests.items()]
+            rows = [(stamp, value, _seal(stamp, value)) for stamp, value in digests.items()]
             self._asked(lambda memory: memory.executemany("insert or replace into files values (?, ?, ?)", rows))
 
     def _connect(self) -> sqlite3.Connection:
@@ -229,15 +223,19 @@ class FileDigests:
         return None
 
 
+def _seal(stamp: str, value: str) -> str:
+    return content_digest(f"{value}\0{stamp}".encode("utf-8", "surrogatepass"))
+
+
 class SharedDigests:
-    """Digests of files behind URIs, in a folder behind a URI: sealed blocks that are written once, never changed.
+    """Digests of files behind URIs, in a folder behind a URI: blocks named after their content, never changed.
 
     A machine that goes on where another stopped need not read again what was stored. Digests of files on a machine's
     own disk are not shared: a path means another file elsewhere.
     """
 
-    def __init__(self, folder: RemotePath, key: bytes) -> None:
-        self._folder, self._key = folder, key
+    def __init__(self, folder: RemotePath) -> None:
+        self._folder = folder
         self._new: dict[str, str] = {}
         self._since = time.monotonic()
 
@@ -249,7 +247,7 @@ class SharedDigests:
         """The digests of a block by what stands for each file; none if it was not written here."""
         with suppress(FileNotFoundError):
             data = (self._folder / name).read_bytes()
-            if name == seal(self._key, data):
+            if name == content_digest(data):
                 return dict(json.loads(zlib.decompress(data)))
         return {}
 
@@ -264,7 +262,7 @@ class SharedDigests:
         if self._new:
             data = zlib.compress(json.dumps(self._new).encode())
             try:
-                (self._folder / seal(self._key, data)).write_bytes(data)
+                (self._folder / content_digest(data)).write_bytes(data)
             except RemoteError as error:  # as with the memory itself: it costs time and nothing else
                 log.warning("Digests of %d files are not kept for other machines: %s", len(self._new), error)
         self._new, self._since = {}, time.monotonic()
@@ -278,53 +276,3 @@ def _by_threads(digest_of: Callable[[str], str | None], paths: Sequence[str]) ->
 
 def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     return (items[start : start + PART] for start in range(0, len(items), PART))
-
-
-# Seals
-
-KEY_FILE = "seal.key"
-
-
-def seal(key: bytes, data: bytes) -> str:
-    """Thirty-two hex digits that only the holder of the key can give to these bytes."""
-    return hashlib.blake2b(data, key=key, digest_size=16).hexdigest()
-
-
-def seal_key(folder: Place) -> bytes:
-    """The folder's key, made if there is none; where nothing can be written, a new one that recognises nothing."""
-    path = folder / KEY_FILE
-    with suppress(FileNotFoundError):
-        return _read(path)
-    key = secrets.token_bytes(32)
-    line = f"{key.hex()} {_check(key)}\n".encode()
-    if isinstance(path, RemotePath):
-        with suppress(FileExistsError):  # another process was quicker: all must use one key
-            path.write_bytes(line, new=True)
-        return _read(path)
-    assert isinstance(folder, Path)
-    if folder.is_dir() and not os.access(folder, os.W_OK):
-        return key
-    part = folder / f".{KEY_FILE}.{secrets.token_hex(8)}.part"
-    write_whole(part, line, private=True)
-    try:
-        with suppress(FileExistsError):  # as above
-            os.link(part, path)
-        part.unlink()
-    except OSError:  # a file system without links
-        part.replace(path)
-    return _read(path)
-
-
-def _read(path: Place) -> bytes:
-    key, _, check = path.read_bytes().strip().partition(b" ")
-    with suppress(ValueError):
-        if check.decode() == _check(bytes.fromhex(key.decode())):
-            return bytes.fromhex(key.decode())
-    raise DataError(
-        f"{path} is damaged: what this store holds cannot be checked without it.\n"
-        "Restore it from a backup. Or delete it: then everything is scored again."
-    )
-
-
-def _check(key: bytes) -> str:
-    return hashlib.blake2b(key, digest_size=4).hexdigest()

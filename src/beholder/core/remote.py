@@ -18,10 +18,8 @@ from beholder.core.errors import BeholderError, MissingData, MissingExtra, Remot
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}
 """Protocols whose put is whole or not at all."""
 DATES = ("LastModified", "last_modified", "mtime", "created")
-TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)
-"""Where file systems note what changes with the bytes; the first that is there is used."""
-PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)
-"""Errors that say what they mean."""
+TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)  # change with the bytes; the first is used
+PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)  # clear enough
 
 
 class Status(NamedTuple):
@@ -62,15 +60,13 @@ class RemotePath(PurePosixPath):
         """The file for reading; only what is asked for is fetched."""
         return open_remote(self.uri, fresh=True)
 
-    def write_bytes(self, data: bytes, *, new: bool = False) -> None:
-        """The whole file or nothing of it. If it must be `new`, `FileExistsError` where the file system can tell."""
+    def write_bytes(self, data: bytes) -> None:
+        """The whole file or nothing of it."""
         with self._reached("written") as (system, path):
             try:
                 if self.parts[0].rstrip(":") in OBJECT_STORES:
-                    system.pipe_file(path, data, mode="create" if new else "overwrite")
+                    system.pipe_file(path, data)
                     return
-                if new and system.exists(path):
-                    raise FileExistsError(str(self))
                 part = f"{path}.{uuid.uuid4().hex}.part"
                 system.makedirs(path.rpartition("/")[0], exist_ok=True)
                 system.pipe_file(part, data)
@@ -202,13 +198,10 @@ def unreachable(uri: str | RemotePath, what: str, error: BaseException) -> Remot
 
 
 def _status(info: dict[str, Any]) -> Status:
-    known = {name: _seconds(info[name]) for name in (*DATES, *TAGS) if info.get(name) is not None}
+    known = {name: info[name] for name in (*DATES, *TAGS) if info.get(name) is not None}
+    for name, value in known.items():  # of one file some file systems give a date in two forms
+        known[name] = value.timestamp() if hasattr(value, "timestamp") else value
     size, changed = int(info.get("size") or 0), next((known[name] for name in DATES if name in known), 0.0)
     tag = next((known[name] for name in TAGS if name in known), "")
     name = str(info["name"]).rstrip("/").rpartition("/")[2]
     return Status(name, info["type"] == "directory", size, float(changed), f"{size}-{tag}")
-
-
-def _seconds(value: Any) -> Any:
-    """A date as seconds since 1970: of one file some file systems give it in two forms."""
-    return value.timestamp() if hasattr(value, "timestamp") else value

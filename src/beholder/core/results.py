@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,11 +25,9 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 """The columns. A printed frame has room for the first four and the last four: what the number is, and of whom."""
 NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
-KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")
-"""What tells the numbers of one study, model and data set apart."""
+KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")  # of one number in a study
 WITHIN = "within "  # how the variant of a number begins that was measured within strata
-PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)
-"""The numbers as published, without those that were measured within strata."""
+PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)  # numbers as published
 
 
 class Row(NamedTuple):
@@ -70,14 +67,11 @@ class Row(NamedTuple):
 
 
 def results_table(rows: Iterable[Row], *, study: str, model: str, dataset: str) -> pl.DataFrame:
-    """Rows as the tidy table; NaN becomes null."""
+    """Rows as the tidy table; NaN and infinity become null."""
     whose = {"study": study, "model": model, "dataset": dataset}
-    records = [{**whose, **{key: _absent(value) for key, value in row._asdict().items()}} for row in rows]
-    return pl.DataFrame(records, schema=SCHEMA)
-
-
-def _absent(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    table = pl.DataFrame([{**whose, **row._asdict()} for row in rows], schema=SCHEMA)
+    floats = pl.col(pl.Float64)
+    return table.with_columns(pl.when(floats.is_finite()).then(floats))
 
 
 def place(row: Mapping[str, Any]) -> str:

@@ -28,7 +28,8 @@ def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
 
 def parse_delimited(text: str, name: str, delimiter: str | None = None) -> pl.DataFrame:
     """The text of such a file; without a delimiter, that of its first line is used: comma, semicolon or tab."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text))
+    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])  # quoted delimiters do not count
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or max(DELIMITERS, key=first.count))
     try:
         rows = [(lines.line_num, row) for row in lines if any(row)]
     except csv.Error as error:
@@ -46,12 +47,6 @@ def parse_delimited(text: str, name: str, delimiter: str | None = None) -> pl.Da
         raise DataError(f"{name}: the column {repeated[0]!r} occurs more than once.")
     columns = {column: [row[i].strip() or None for _, row in rows[1:]] for i, column in zip(keep, names, strict=True)}
     return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
-
-
-def _delimiter(text: str) -> str:
-    """What separates the names in the first line; quoted ones do not count."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
-    return max(DELIMITERS, key=first.count)
 
 
 def read_table(path: Path) -> pl.DataFrame:

@@ -20,12 +20,11 @@ import polars as pl
 from beholder.core.errors import DataError, MissingData
 from beholder.core.files import leads_out
 from beholder.core.tables import read_labels
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import Dataset, published
 
 FOLDER = "benchmark-data-v1"
 REPOSITORY = "https://github.com/uvavision/apa-bench"
 ARCHIVE = f"{REPOSITORY}/archive/refs/heads/main.zip"
-LICENCE = "MIT"
 
 
 class Branch(NamedTuple):
@@ -55,7 +54,7 @@ def load(folder: Path) -> Dataset:
     tables = [_load_branch(base, name) for name in present]
     notes = [f"{name}: the table {name}.txt is not there" for name in BRANCHES if name not in present]
     notes += [note for name, table in zip(present, tables, strict=True) for note in _deviations(name, table)]
-    return Dataset("apa", "v1", LICENCE, pl.concat(tables, how="diagonal"), tuple(notes))
+    return Dataset("apa", "v1", SOURCE.licence, pl.concat(tables, how="diagonal"), tuple(notes))
 
 
 def _load_branch(base: Path, branch: str) -> pl.DataFrame:
@@ -149,15 +148,4 @@ def _refuse_bomb(bundle: zipfile.ZipFile, archive: Path, scratch: Path) -> None:
         )
 
 
-SOURCE = DatasetSource(
-    name="apa",
-    title="APA v1: actors, politicians, athletes",
-    licence=LICENCE,
-    origin=REPOSITORY,
-    layout=f"{FOLDER}/actors.txt, {FOLDER}/actors/000.jpg …",
-    images=sum(branch.images for branch in BRANCHES.values()),
-    load=load,
-    fetch=lambda folder: fetch_archive(ARCHIVE, folder, keep=FOLDER),
-    labels="office, sport, award and gender from public sources about public figures, collected by the authors",
-    intended="whether a model knows the occupation and the name of public figures, and for whom it does",
-)
+SOURCE = published("apa", load, fetch=lambda folder: fetch_archive(ARCHIVE, folder, keep=FOLDER))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import MissingData
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri
 
@@ -54,7 +54,10 @@ def load(folder: Path) -> Dataset:
     notes = [f"final_picked_{attribute} is not there" for attribute in VARIED if attribute not in present]
     for attribute in present:
         holds = {seed: set(os.listdir(seed)) for seed in seeds(folder / f"final_picked_{attribute}")}
-        values = levels_there(attribute, set().union(*holds.values()))
+        there, pairs = set().union(*holds.values()), list(product(RACES, GENDERS))
+        # Values that no seed has a file for were never part of this copy.
+        known = ((v, pair) for v in VARIED[attribute].values for pair in pairs)
+        values = list(dict.fromkeys(v for v, pair in known if not there.isdisjoint(file_names(attribute, *pair, v))))
         absent = [value for value in VARIED[attribute].values if value not in values]
         notes += [f"{attribute}: no seed has a file for {', '.join(absent)}"] if absent else []
         for seed, files in holds.items():
@@ -80,13 +83,6 @@ def file_names(attribute: str, race: str, gender: str, value: str) -> list[str]:
     """What a picture's file may be called, the preferred first."""
     varied = VARIED[attribute]
     return [f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png" for suffix in varied.suffixes]
-
-
-def levels_there(attribute: str, files: set[str]) -> list[str]:
-    """The values that any seed has a file for: those that none has were never part of this copy."""
-    pairs = list(product(RACES, GENDERS))
-    known = VARIED[attribute].values
-    return [v for v in known if any(not files.isdisjoint(file_names(attribute, *pair, v)) for pair in pairs)]
 
 
 def _pictures(seed: Path, files: set[str], attribute: str, values: list[str]) -> Iterator[dict[str, object] | None]:
@@ -129,14 +125,4 @@ def _uncorrected(rows: list[dict[str, object]]) -> Iterator[str]:
         yield f"{kinds['alone']} smiling variants keep their brightness: the same person's picture at 0 is missing"
 
 
-SOURCE = DatasetSource(
-    name="causalface",
-    title="CausalFace: synthetic faces in which one attribute at a time is changed",
-    licence="on request from its authors",
-    origin="the CausalFace authors (on request)",
-    layout="final_picked_smiling/seed_1/asian_female_smiling_0_o2.png …, the same for age, lighting, pose",
-    images=18_000,
-    load=load,
-    labels="the settings of the generator that drew the face",
-    intended="how judgements of faces change when one attribute alone changes",
-)
+SOURCE = published("causalface", load)

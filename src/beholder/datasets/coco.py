@@ -20,7 +20,7 @@ import polars as pl
 
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, objects_in, with_steps
+from beholder.datasets.dataset import SCHEMA, Dataset, objects_in, published, with_steps
 from beholder.datasets.json_stream import JsonTables, Record
 from beholder.datasets.settings import CUTS, GENDER_WORDS, GroupWords, Setting, Settings, Steps, require_words, words_of
 
@@ -130,7 +130,6 @@ def _box_pixels(tables: JsonTables, record: Record) -> float:
 
 # COCO 2017
 
-LICENCE = "annotations CC BY 4.0; images by their Flickr licences"
 SETTINGS = {
     "split": Setting("val2017", "which files are read: val2017, train2017"),
     "instances": Setting("", "another file of boxes, in COCO's format"),
@@ -165,11 +164,13 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     kept = frequent_categories(instances, chosen, folder, steps, groups=groups)
     table, objects = _tables(group_of, instances, kept, steps)
     pictures = chosen.path("images", folder) or image_folder(folder, split)
-    names = [_plain(instances.images[int(image)][0], boxes) for image in table["image_id"]]
+    names = [instances.images[int(image)][0] for image in table["image_id"]]
+    if odd := [name for name in names if name in ("", ".", "..") or "/" in name or "\\" in name]:
+        raise DataError(f"{boxes} names the image file {odd[0]!r}, which lies outside the folder of images.")
     uris = pl.Series("uri", [str(pictures / name) for name in names])
     table = table.select("image_id", uris, pl.col("group").alias(groups.attribute))
     contents = [file_digest(boxes), file_digest(captions), chosen.contents(folder)]
-    whole = Dataset("coco", f"{split}, {digest(contents)}", LICENCE, table, objects=objects, group_words=groups)
+    whole = Dataset("coco", f"{split}, {digest(contents)}", SOURCE.licence, table, objects=objects, group_words=groups)
     return with_steps(whole, steps, map(str, words_by_image))
 
 
@@ -296,23 +297,4 @@ def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
     )
 
 
-def _plain(name: str, path: Path) -> str:
-    """A file's name; one that leads out of the folder is refused."""
-    if not name or name in (".", "..") or "/" in name or "\\" in name:
-        raise DataError(f"{path} names the image file {name!r}, which lies outside the folder of images.")
-    return name
-
-
-SOURCE = DatasetSource(
-    name="coco",
-    title="COCO 2017 validation: one gender in the captions, objects in boxes",
-    licence=LICENCE,
-    origin="cocodataset.org",
-    layout="annotations/instances_val2017.json, annotations/captions_val2017.json, val2017/*.jpg",
-    images=5000,
-    load=load,
-    count=count_images,
-    settings=SETTINGS,
-    labels="gender from the words of the captions, as annotators perceived the people; objects by annotators",
-    intended="detecting, segmenting and describing everyday objects",
-)
+SOURCE = published("coco", load, count=count_images, settings=SETTINGS)

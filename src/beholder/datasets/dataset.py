@@ -5,10 +5,13 @@ A frozen value. Attribute values keep the source's own words; the labels are sou
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -290,3 +293,15 @@ class DatasetSource:
             f"{fetch} from {self.origin} and put it at {self.folder(root)} ({self.layout}), "
             "then pass the folder above it as --data (or set BEHOLDER_DATA)."
         )
+
+
+@cache
+def _facts() -> dict[str, dict[str, str]]:
+    text = (files("beholder.datasets") / "sources.csv").read_text(encoding="utf-8")
+    return {row["name"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def published(name: str, load: Callable[..., Dataset], **others: Any) -> DatasetSource:
+    """A data set that comes with Beholder; what is known of it stands in `sources.csv`."""
+    facts: dict[str, Any] = {**_facts()[name], "images": int(_facts()[name]["images"])}
+    return DatasetSource(load=load, **facts, **others)

@@ -14,7 +14,6 @@ GRAS       the authors' selection of 3,570 FairFace and 1,440 AI-Face images, ba
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.tables import read_delimited, read_labels, require_columns
-from beholder.datasets.dataset import Dataset, DatasetSource
+from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.images import SQUARE, changed_uri
 
 # FairFace
@@ -81,17 +80,7 @@ def mend_fairface(folder: Path) -> list[str]:
     return messages
 
 
-FAIRFACE = DatasetSource(
-    name="fairface",
-    title="FairFace: faces with perceived race, gender and age",
-    licence="CC BY 4.0",
-    origin="https://github.com/joojs/fairface",
-    layout="fairface_label_val.csv, val/1.jpg …",
-    images=97_698,
-    load=load_fairface,
-    labels="race, gender and age as perceived by annotators",
-    intended="training and testing face classifiers on photographs balanced over perceived race",
-)
+FAIRFACE = published("fairface", load_fairface)
 
 # UTKFace
 
@@ -127,17 +116,7 @@ def age_band(age: int) -> str:
     return next((band for band in AGES[:-1] if age <= int(band.partition("-")[2])), AGES[-1])
 
 
-UTKFACE = DatasetSource(
-    name="utkface",
-    title="UTKFace: aligned faces with age, gender and race in their names",
-    licence="non-commercial research only",
-    origin="https://susanqq.github.io/UTKFace",
-    layout="UTKFace/25_0_1_20170109150557335.jpg.chip.jpg …",
-    images=23_708,
-    load=load_utkface,
-    labels="age, gender and race estimated by a model and checked by annotators",
-    intended="estimating age and aligning faces",
-)
+UTKFACE = published("utkface", load_utkface)
 
 # Adults
 
@@ -193,19 +172,10 @@ def balanced(table: pl.DataFrame, in_study: pl.Series | None = None, seed: int =
     return [bool(row) for row in taken]
 
 
-def _adult_source(whole: DatasetSource, name: str, load: Callable[[Path], Dataset]) -> DatasetSource:
-    who = f"{whole.title.partition(':')[0]} adults"
-    return replace(
-        whole,
-        name=name,
-        title=f"{who}: White, Black and Asian, 20 and older, as the Perception study takes them",
-        images=IN_THE_STUDY[name],
-        load=lambda folder: adults(load(folder)),
-        directory=whole.name,
-    )
-
-
-ADULTS = (_adult_source(FAIRFACE, FAIRFACE_NAME, load_fairface), _adult_source(UTKFACE, UTKFACE_NAME, load_utkface))
+ADULTS = (
+    published(FAIRFACE_NAME, lambda folder: adults(load_fairface(folder))),
+    published(UTKFACE_NAME, lambda folder: adults(load_utkface(folder))),
+)
 
 # GRAS
 
@@ -265,14 +235,4 @@ def imbalances(table: pl.DataFrame) -> list[str]:
     return notes
 
 
-GRAS = DatasetSource(
-    name="gras",
-    title="GRAS: FairFace and AI-Face images balanced over four attributes",
-    licence="FairFace CC BY 4.0; AI-Face on request",
-    origin="the GRAS paper's repository (lists), FairFace and AI-Face (images)",
-    layout="selected_images_fairface.csv, selected_images_aiface.csv; images in ../fairface and ../aiface",
-    images=5010,
-    load=load_gras,
-    labels="perceived gender, race and age from FairFace; Monk skin tone of AI-Face images by a classifier",
-    intended="how a model's yes-or-no answers about traits differ between groups of faces",
-)
+GRAS = published("gras", load_gras)

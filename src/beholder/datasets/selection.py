@@ -17,8 +17,7 @@ import polars as pl
 
 from beholder.core.errors import UsageError
 
-SET = "seed"
-"""Rows with one value of this attribute are a matched set, of use only as far as it is whole: sets come one by one."""
+SET = "seed"  # rows with one value of this attribute are a matched set, of use only as a whole: sets come one by one
 MOST_GROUPS = 20  # an attribute with more values than this, such as a name, has no groups
 UNEVEN = 2.0  # a group that is so many times as large as another is called uneven
 TOGETHER = 0.2  # Cramér's V from which on two attributes are said to fall together
@@ -92,13 +91,17 @@ def _spread(codes: Codes, parts: Codes, sets: Codes, count: int) -> list[int]:
     """Rows of `codes[rows, attributes]`, the same number of every part: they take turns, set after set."""
     kinds, first, kind_of = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     kind_of, part_of = kind_of.ravel(), parts[first]
-    crossed = list(_crossings(kinds))
+    columns = range(kinds.shape[1])
+    crossings = (tuple(columns), *combinations(columns, 2), *((column,) for column in columns))  # all, every two, each
+    crossed = [np.unique(kinds[:, list(of)], axis=0, return_inverse=True)[1].ravel() for of in crossings]
     cells = np.array([column.max(initial=0) + 1 for column in crossed], dtype=np.float64)
     crossed_of, cost = np.stack(crossed, axis=1), np.zeros(len(kinds))
     places, left = list(dict.fromkeys(parts.tolist())), dict.fromkeys(parts.tolist(), count)
     chosen: list[int] = []
     for one in dict.fromkeys(sets.tolist()):
-        waiting = _queues(np.flatnonzero(sets == one), kind_of, len(kinds))
+        waiting: list[list[int]] = [[] for _ in kinds]
+        for row in np.flatnonzero(sets == one)[::-1].tolist():  # the first last: it is taken from the end
+            waiting[kind_of[row]].append(row)
         ahead = np.array([queue[-1] if queue else len(codes) for queue in waiting])
         turns = [place for place in places if left[place]]
         while turns:
@@ -114,21 +117,6 @@ def _spread(codes: Codes, parts: Codes, sets: Codes, count: int) -> list[int]:
                 left[place] -= 1
                 cost += (crossed_of == crossed_of[kind]) @ cells  # in parts of what each cell is due
     return chosen
-
-
-def _crossings(kinds: Codes) -> Iterator[Codes]:
-    """The cell of each kind: in the crossing of all attributes, of every two, and in each alone."""
-    columns = range(kinds.shape[1])
-    for names in (tuple(columns), *combinations(columns, 2), *((column,) for column in columns)):
-        yield np.unique(kinds[:, list(names)], axis=0, return_inverse=True)[1].ravel()
-
-
-def _queues(rows: Codes, kind_of: Codes, kinds: int) -> list[list[int]]:
-    """The rows of each kind, the first last: it is taken from the end."""
-    queues: list[list[int]] = [[] for _ in range(kinds)]
-    for row in rows[::-1].tolist():
-        queues[kind_of[row]].append(row)
-    return queues
 
 
 def _uneven(table: pl.DataFrame, names: Sequence[str]) -> Iterator[Uneven]:

@@ -19,7 +19,7 @@ import polars as pl
 from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_text
-from beholder.datasets.dataset import Dataset, DatasetSource, with_steps
+from beholder.datasets.dataset import SCHEMA, Dataset, published, with_steps
 from beholder.datasets.json_stream import JsonRecords, Record
 from beholder.datasets.settings import GroupWords, Setting, Settings, Steps
 
@@ -29,21 +29,13 @@ Sizes = Mapping[str, int]  # image id and number of pixels
 Aliases = Mapping[str, str]  # a name and the one that stands for it
 
 
-CODED: dict[str, pl.DataType] = {  # objects with numbers instead of words: a quarter of the memory
-    "image": pl.UInt32(),
-    "concept": pl.UInt32(),
-    "instances": pl.Int32(),
-    "area": pl.Float32(),
-    "names": pl.List(pl.UInt32()),
-}
+@dataclass
+class _Concept:
+    """One concept in one image."""
 
-
-class _Codes(dict[str, int]):
-    """Words numbered in the order they come."""
-
-    def __missing__(self, word: str) -> int:
-        self[word] = len(self)
-        return self[word]
+    instances: int = 0
+    area: float | None = None
+    names: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass
@@ -55,57 +47,31 @@ class Collected:
     image_ids: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     unnamed: int = 0  # objects without a synset in the kept images
-    images_with: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many kept images of a group show a concept."""
-    _concepts: _Codes = field(default_factory=_Codes)
-    _names: _Codes = field(default_factory=_Codes)
+    images_with: Counter[tuple[str, str]] = field(default_factory=Counter)  # kept images of a group, by concept
+    concepts: dict[str, None] = field(default_factory=dict)  # every concept that was met
     _parts: list[pl.DataFrame] = field(default_factory=list)
-    _rows: list[tuple[int, int, int, float | None, list[int]]] = field(default_factory=list)
+    _rows: list[tuple[str, str, int, float | None, list[str]]] = field(default_factory=list)
 
     def add(self, image_id: str, group: str, concepts: Mapping[str, _Concept]) -> None:
         """An image with its concepts."""
-        image = len(self.image_ids)
         self.image_ids.append(image_id)
         self.groups.append(group)
+        self.concepts.update(dict.fromkeys(concepts))
         for name, concept in concepts.items():
             self.images_with[group, name] += 1
-            names = [self._names[word] for word in concept.names]
-            self._rows.append((image, self._concepts[name], concept.instances, concept.area, names))
+            self._rows.append((image_id, name, concept.instances, concept.area, list(concept.names)))
         if len(self.image_ids) % PART == 0:
             self._pack()
-
-    @property
-    def concepts(self) -> list[str]:
-        """Every concept that was met."""
-        return list(self._concepts)
 
     def objects(self, kept: Iterable[str]) -> pl.DataFrame:
         """One row per image and kept concept."""
         self._pack()
-        wanted = pl.Series([self._concepts[name] for name in kept], dtype=pl.UInt32).to_frame("concept")
-        parts = [part.join(wanted, on="concept", how="semi", maintain_order="left") for part in self._parts]
-        coded = pl.concat(parts)
-        words = pl.element().replace_strict(list(self._names.values()), list(self._names), return_dtype=pl.String)
-        return coded.select(
-            pl.Series("image_id", self.image_ids, pl.String).gather(coded["image"]),
-            pl.Series("concept", self.concepts, pl.String).gather(coded["concept"]),
-            "instances",
-            "area",
-            pl.col("names").list.eval(words),
-        )
+        wanted = pl.Series("concept", list(kept), pl.String).to_frame()
+        return pl.concat(self._parts).join(wanted, on="concept", how="semi", maintain_order="left")
 
     def _pack(self) -> None:
-        self._parts.append(pl.DataFrame(self._rows, schema=CODED, orient="row"))
+        self._parts.append(pl.DataFrame(self._rows, schema=SCHEMA, orient="row"))
         self._rows = []
-
-
-@dataclass
-class _Concept:
-    """One concept in one image."""
-
-    instances: int = 0
-    area: float | None = None
-    names: dict[str, None] = field(default_factory=dict)
 
 
 def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes: Sizes, aliases: Aliases) -> Collected:
@@ -209,7 +175,6 @@ def image_files(folder: Path) -> dict[str, str]:
 
 # Visual Genome
 
-LICENCE = "CC BY 4.0"
 GENDER_TERMS = GroupWords(  # the study's synsets
     "gender",
     {
@@ -262,7 +227,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     uris = [files.get(image, str(folder / "VG_100K" / f"{image}.jpg")) for image in table["image_id"]]
     table = table.select("image_id", pl.Series("uri", uris), pl.col("group").alias(groups.attribute))
     revision = digest([file_digest(path), chosen.contents(folder)])
-    whole = Dataset("visual-genome", revision, LICENCE, table, objects=objects, group_words=groups)
+    whole = Dataset("visual-genome", revision, SOURCE.licence, table, objects=objects, group_words=groups)
     return with_steps(whole, steps, collected.every_image)
 
 
@@ -301,17 +266,4 @@ def frequent_concepts(
     return table, objects
 
 
-SOURCE = DatasetSource(
-    name="visual-genome",
-    title="Visual Genome: images with people of one gender, objects as WordNet synsets",
-    licence=LICENCE,
-    origin="the Visual Genome project's page (version 1.4)",
-    layout="objects.json, image_data.json, object_alias.txt, VG_100K/*.jpg, VG_100K_2/*.jpg",
-    images=108_077,
-    load=load,
-    directory="vg",
-    count=lambda folder: len(image_files(folder)),
-    settings=SETTINGS,
-    labels="gender from the WordNet synsets that annotators gave the people; objects by annotators",
-    intended="describing pictures by their objects and relations",
-)
+SOURCE = published("visual-genome", load, count=lambda folder: len(image_files(folder)), settings=SETTINGS)

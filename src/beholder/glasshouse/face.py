@@ -91,19 +91,12 @@ def draw_neck(canvas: Canvas, head: Head) -> None:
 def draw_head(canvas: Canvas, head: Head, *, ears: bool) -> None:
     person = head.person
     skin = skin_field(person.skin, person.light, head.turn)
-    if ears:
-        for side in (-1, 1):
-            draw_ear(canvas, head, side, skin)
+    size, y = 0.035 * person.face.ear_size, HEAD_Y + 0.06 * head.height
+    for side in (-1, 1) if ears else ():  # the one turned away from us hides behind the head
+        x = HEAD_X + side * head.width * 1.03 - 0.10 * head.width * head.sine
+        canvas.oval(x, y, size * 0.72, size * 1.3, skin)
+        canvas.oval(x + side * 0.002, y, size * 0.38, size * 0.8, skin_shadow(person.skin), 0.5)
     canvas.blob(head.outline(), skin)
-
-
-def draw_ear(canvas: Canvas, head: Head, side: int, skin: Image.Image) -> None:
-    """One ear; the one turned away from us hides behind the head."""
-    size = 0.035 * head.person.face.ear_size
-    x = HEAD_X + side * head.width * 1.03 - 0.10 * head.width * head.sine
-    y = HEAD_Y + 0.06 * head.height
-    canvas.oval(x, y, size * 0.72, size * 1.3, skin)
-    canvas.oval(x + side * 0.002, y, size * 0.38, size * 0.8, skin_shadow(head.person.skin), 0.5)
 
 
 def draw_features(canvas: Canvas, head: Head) -> None:

@@ -175,18 +175,13 @@ def draw_glasses(canvas: Canvas, head: Head) -> None:
         wide, tall = abs(outer - inner) / 2, 0.215 * head.height
         cx = (inner + outer) / 2
         canvas.oval(cx, cy, wide, tall, (226, 240, 246), 0.09)
-        draw_rim(canvas, cx, cy, wide, tall, frame)
+        box = [round(edge * canvas.width) for edge in (cx - wide, cy - tall, cx + wide, cy + tall)]
+        canvas.draw.ellipse(box, outline=frame, width=max(1, round(0.0085 * canvas.width)))
         glare = [(cx - wide * 0.5, cy - tall * 0.1), (cx - wide * 0.1, cy - tall * 0.6)]
         canvas.stroke(glare, 0.006, (255, 255, 255), 0.5)
         canvas.stroke([head.at(side * (gap + 0.32), y - 0.04), head.at(side * 1.0, y - 0.05)], 0.009, frame, taper=0)
     bridge = [head.at(-gap + 0.31, y - 0.03), head.at(0, y - 0.075, 0.1), head.at(gap - 0.31, y - 0.03)]
     canvas.stroke(bridge, 0.009, frame, taper=0)
-
-
-def draw_rim(canvas: Canvas, x: float, y: float, wide: float, tall: float, colour: Colour) -> None:
-    width = canvas.width
-    box = [round((x - wide) * width), round((y - tall) * width), round((x + wide) * width), round((y + tall) * width)]
-    canvas.draw.ellipse(box, outline=colour, width=max(1, round(0.0085 * width)))
 
 
 def draw_tie(canvas: Canvas, head: Head) -> None:

@@ -6,13 +6,13 @@ images. Missing cells (NaN) count for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 from scipy.optimize import elementwise
 
 from beholder.metrics.intervals import Estimate, studentised_interval, studentised_tails
@@ -71,10 +71,7 @@ class Columns:
 
     def moments(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Moments:
         """Moments of the groups; `codes[i]` is the place of row i's group in `groups`, or -1 for none."""
-        belongs = (np.arange(len(groups))[:, None] == codes[None, :]).astype(np.float64)
-        parts = [self._block(place).moments(belongs) for place in range(len(self._blocks))]
-        size, mean, variance = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
-        return Moments(list(groups), size, mean, variance)
+        return next(self.moments_of_each(codes[None], groups))
 
     def moments_of_each(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Iterator[Moments]:
         """Moments of several groupings, `codes[n_groupings, n_rows]`: fewer and larger matrix products."""
@@ -82,9 +79,8 @@ class Columns:
         for start in range(0, len(codes), step):
             part = codes[start : start + step]
             belongs = (np.arange(len(groups))[None, :, None] == part[:, None, :]).astype(np.float64)
-            parts = [
-                self._block(place).moments(belongs.reshape(-1, part.shape[1])) for place in range(len(self._blocks))
-            ]
+            members = belongs.reshape(-1, part.shape[1])
+            parts = [self._block(place).moments(members) for place in range(len(self._blocks))]
             size, mean, variance = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
             for k in range(len(part)):
                 own = slice(k * len(groups), (k + 1) * len(groups))
@@ -104,7 +100,7 @@ class _Block:
     def __init__(self, values: Array) -> None:
         missing = np.isnan(values)
         self._present = (~missing).astype(np.float64) if missing.any() else None
-        self._centre = values.mean(axis=0) if self._present is None else _known_means(values, missing)
+        self._centre = np.where(missing, 0.0, values).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
         self._centred = values - self._centre
         self._centred[missing] = 0.0
         self._squares = self._centred**2
@@ -116,22 +112,6 @@ class _Block:
             mean = (belongs @ self._centred) / size
             variance = (belongs @ self._squares - size * mean**2) / (size - 1)
         return size, mean + self._centre, np.maximum(variance, 0.0)
-
-
-def _known_means(values: Array, missing: npt.NDArray[np.bool_]) -> Array:
-    """Means of the columns without their missing cells; 0 of a column that has nothing else."""
-    return np.asarray(np.where(missing, 0.0, values).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1))
-
-
-def group_codes(labels: npt.NDArray[Any], groups: list[str]) -> npt.NDArray[np.int_]:
-    """Each label's place among the groups, -1 for a label that is none of them."""
-    place = {group: code for code, group in enumerate(groups)}
-    return np.array([place.get(label, -1) for label in labels.tolist()], dtype=int)
-
-
-def group_moments(values: Array, labels: npt.NDArray[Any], groups: list[str]) -> Moments:
-    """Moments of every group in every column."""
-    return Columns(values).moments(group_codes(labels, groups), groups)
 
 
 def welch_t(moments: Moments) -> GroupTest:
@@ -365,17 +345,32 @@ def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
     return EQUIVALENT if same else UNDECIDED
 
 
-"""A corrected p-value up to this is called."""
-
-
 def benjamini_hochberg(p_values: npt.NDArray[Any]) -> Array:
     """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q."""
-    return np.apply_along_axis(_step_up, -1, np.asarray(p_values, dtype=np.float64))
+    return _adjusted(p_values, stats.false_discovery_control)
 
 
 def holm(p_values: npt.NDArray[Any]) -> Array:
     """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α."""
-    return np.apply_along_axis(_step_down, -1, np.asarray(p_values, dtype=np.float64))
+
+    def step_down(p_values: Array) -> Array:
+        order, remaining = np.argsort(p_values), np.arange(len(p_values), 0, -1)
+        adjusted = np.minimum(np.maximum.accumulate(p_values[order] * remaining), 1.0)
+        return np.asarray(adjusted[np.argsort(order)])
+
+    return _adjusted(p_values, step_down)
+
+
+def _adjusted(p_values: npt.NDArray[Any], adjust: Callable[[Array], Array]) -> Array:
+    """Along the last axis; NaN (no test) stays NaN and counts for nothing."""
+
+    def known(row: Array) -> Array:
+        there = ~np.isnan(row)
+        adjusted = np.full_like(row, np.nan)
+        adjusted[there] = adjust(row[there]) if there.any() else ()
+        return adjusted
+
+    return np.apply_along_axis(known, -1, np.asarray(p_values, dtype=np.float64))
 
 
 def simes(p_values: npt.NDArray[Any]) -> Array:
@@ -386,20 +381,3 @@ def simes(p_values: npt.NDArray[Any]) -> Array:
     scaled = np.where(np.isnan(ordered), np.inf, ordered * known / ranks)
     best = scaled.min(axis=-1)
     return np.where(np.isinf(best), np.nan, best)
-
-
-def _step_up(p_values: Array) -> Array:
-    order = np.argsort(p_values)[: int((~np.isnan(p_values)).sum())]
-    ranks = np.arange(1, len(order) + 1)
-    adjusted = np.full_like(p_values, np.nan)
-    scaled = p_values[order] * len(order) / ranks
-    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
-    return adjusted
-
-
-def _step_down(p_values: Array) -> Array:
-    order = np.argsort(p_values)[: int((~np.isnan(p_values)).sum())]
-    remaining = np.arange(len(order), 0, -1)
-    adjusted = np.full_like(p_values, np.nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * remaining), 1.0)
-    return adjusted

@@ -1,12 +1,12 @@
 """A shelf of the store: rows of float32 by key, in blocks that are written once and never changed.
 
-A block is a Parquet file named after its keys and its seal (`core/digests.py`). What the seal covers says whose rows
-they are: the model, the prompts, the channels and their widths, the keys. A block that does not fit its shelf is
-reported, set aside and taken as not there: it is scored again.
+A block is a Parquet file named after its keys and the digest of its bytes. It says whose rows they are: the model, the
+prompts, the channels and their widths, the keys. A block that is damaged or does not fit its shelf is reported, set
+aside and taken as not there: it is scored again.
 
 A block is checked whenever rows are read from it. So that opening a shelf does not read all of it, an index notes the
-keys of blocks that were seen and their size, date and inode (behind a URI: their tag). It is sealed as well; a block
-that is not as it was noted is opened again, and without an index all are.
+keys of blocks that were seen and their size, date and inode (behind a URI: their tag). It begins with its own digest;
+a block that is not as it was noted is opened again, and without an index all are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import content_digest, digest, seal
+from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, RemoteError, first_line
 from beholder.core.files import Place, can_write, listing, write_whole
 from beholder.core.remote import RemotePath, Status
@@ -63,11 +63,9 @@ class _Block(NamedTuple):
 class Shelf:
     """Each channel of a row is a list of one fixed length."""
 
-    def __init__(self, folder: Place, label: Label, key: bytes, widths: Mapping[str, int] | None = None) -> None:
-        """`label` says whose rows these are, `key` seals them; without `widths` of channels the first block decides."""
-        self.folder = folder
-        self._label = {"store": seal(key, b"store")[:8], **label}
-        self._key, self._widths = key, widths
+    def __init__(self, folder: Place, label: Label, widths: Mapping[str, int] | None = None) -> None:
+        """`label` says whose rows these are; without `widths` of channels the first block decides."""
+        self.folder, self._label, self._widths = folder, dict(label), widths
         self._blocks: list[_Block] = []
         self._small: list[int] = []
         self._seen: set[str] = set()
@@ -97,7 +95,7 @@ class Shelf:
         table = table.replace_schema_metadata({ABOUT: about.encode()})
         pq.write_table(table, sink, compression="zstd", use_dictionary=False)
         data = sink.getvalue().to_pybytes()
-        path = self.folder / f"{digest(list(keys))}-{seal(self._key, data)}.parquet"
+        path = self.folder / f"{digest(list(keys))}-{content_digest(data)}.parquet"
         write_whole(path, data, private=True)
         self._add(path, "", keys)
 
@@ -205,7 +203,7 @@ class Shelf:
             mark, _, data = (self.folder / INDEX).read_bytes().partition(b"\n")
         except OSError:
             return
-        if mark.decode("ascii", "replace") != seal(self._key, data):
+        if mark.decode("ascii", "replace") != content_digest(data):
             return
         head, _, body = data.partition(b"\n")
         noted = json.loads(head)
@@ -233,7 +231,7 @@ class Shelf:
         blocks = [[block.path.name, block.stamp, size] for block, size in zip(own, sizes, strict=True)]
         head = json.dumps({"label": self._label, "widths": self._widths, "blocks": blocks})
         data = head.encode() + b"\n" + rows.astype("<i8").tobytes()
-        write_whole(self.folder / INDEX, seal(self._key, data).encode() + b"\n" + data, private=True)
+        write_whole(self.folder / INDEX, content_digest(data).encode() + b"\n" + data, private=True)
 
     def _add(self, path: Place, stamp: str, keys: Sequence[str]) -> None:
         self._seen.add(path.name)
@@ -285,20 +283,14 @@ class Shelf:
             if error.errno not in UNREADABLE:
                 raise
             raise BadBlock(f"it cannot be read: {os.strerror(error.errno)}") from error
-        if path.stem.partition("-")[2] != seal(self._key, data):
-            raise BadBlock(self._why_unsealed(data))
+        if path.stem.partition("-")[2] != content_digest(data):
+            raise BadBlock("its bytes are not those that were written")
         try:
             table = pq.ParquetFile(pa.BufferReader(data)).read(columns)
             self._fit(json.loads(table.schema.metadata[ABOUT]))
         except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
             raise BadBlock(f"it is no block of a store: {first_line(error)}") from error
         return table
-
-    def _why_unsealed(self, data: bytes) -> str:
-        """The reason for a person; bytes without a seal are searched, not parsed."""
-        if ABOUT in data and self._label["store"].encode() not in data:
-            return "it was written in another store"
-        return "its bytes are not those that were written"
 
     def _fit(self, about: Mapping[str, Mapping[str, object]]) -> None:
         """Raise if a block belongs to another shelf."""

@@ -1,6 +1,5 @@
 """The store: what was scored once is never scored again.
 
-    STORE/seal.key                                        what seals blocks and digests (`core/digests.py`)
     STORE/digests.sqlite                                  digests of image files (`core/digests.py`)
     STORE/<spec digest>/spec.json
     STORE/<spec digest>/images/<block>.parquet            unit vectors by image content (contrastive models)
@@ -14,7 +13,7 @@ changed: several processes may fill one store, and a kill at any moment costs on
 be personal data: whatever is made here is for its owner alone.
 
 STORE may be a URI (`s3://bucket/scores`). There a block is put as one object. Digests of files behind URIs are kept in
-sealed blocks too (`STORE/digests/`), for the next machine; this machine's own copy is in the user's cache.
+blocks too (`STORE/digests/`), for the next machine; this machine's own copy is in the user's cache.
 """
 
 from __future__ import annotations
@@ -26,15 +25,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import KEY_FILE, FileDigests, SharedDigests, digest, seal_key
-from beholder.core.errors import DataError, MissingData, RemoteError
+from beholder.core.digests import FileDigests, SharedDigests, digest
+from beholder.core.errors import MissingData, RemoteError
 from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
@@ -64,17 +62,12 @@ class Store:
 
     def image_digests(self, *, verify: bool = False) -> ImageDigests:
         """The digests of images, as far as they are remembered."""
-        shared = SharedDigests(self.root / "digests", self.key) if isinstance(self.root, RemotePath) else None
+        shared = SharedDigests(self.root / "digests") if isinstance(self.root, RemotePath) else None
         return ImageDigests(self.digest_memory, verify=verify, shared=shared)
 
     def holds(self, spec: ModelSpec) -> bool:
         """Whether anything of a model is stored."""
         return (self.root / spec.digest).is_dir()
-
-    @cached_property
-    def key(self) -> bytes:
-        """What seals all that is written here."""
-        return seal_key(self.root)
 
     def images(self, spec: ModelSpec) -> Shelf:
         """The image vectors of a contrastive model."""
@@ -105,7 +98,7 @@ class Store:
     def shelf(self, model: str, name: str, prompts: str = "", widths: Mapping[str, int] | None = None) -> Shelf:
         """A shelf of the model with this digest."""
         label = {"model": model, "shelf": name, "prompts": prompts}
-        return Shelf(self.root / model / name / prompts, label, self.key, widths)
+        return Shelf(self.root / model / name / prompts, label, widths)
 
     def _describe(self, spec: ModelSpec) -> str:
         path = self.root / spec.digest / "spec.json"
@@ -194,16 +187,12 @@ def size_of(path: Place) -> int:
 def verify_store(store: Store, progress: Progress = silent) -> Findings:
     """Check every block, manifest, spec and remembered digest; nothing is changed."""
     folders, found = _model_folders(store), Findings()
-    try:
-        found.problems += FileDigests(store.digest_memory, stamp, digest_of).problems(progress)
-        for folder in folders:
-            _verify_model(store, folder, found, progress)
-    except DataError as error:  # the key is damaged
-        found.problems.append(str(error))
-        return found
+    found.problems += FileDigests(store.digest_memory, stamp, digest_of).problems(progress)
+    for folder in folders:
+        _verify_model(store, folder, found, progress)
     folders_there = {entry.name for entry in listing(store.root) if entry.is_folder}  # studies keep some there
     memory = store.digest_memory.name
-    found.refuse_strange(store.root, {KEY_FILE, memory, f"{memory}-journal", *folders_there})
+    found.refuse_strange(store.root, {memory, f"{memory}-journal", *folders_there})
     found.notes += [
         f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
     ]
