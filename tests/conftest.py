@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from beholder.core.catalog import loaded_plugins
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
@@ -47,13 +48,15 @@ def logging_as_it_was() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def catalogs_as_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def catalogs_as_they_came(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What plug-ins and examples add to Beholder is there in their own test alone."""
     for catalog in (DATASETS, FAMILIES, STUDIES):
         own = {name: thing for name, thing in catalog._things.items() if name not in catalog._added}
         monkeypatch.setattr(catalog, "_things", own)
         monkeypatch.setattr(catalog, "_added", set())
-    monkeypatch.setattr("beholder.core.catalog.loaded_plugins", [])
+    before = len(loaded_plugins)
+    yield
+    del loaded_plugins[before:]
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.data import told
+from beholder.cli.data import report_lines
 from beholder.core.errors import UsageError
 
 
@@ -65,4 +65,4 @@ def test_a_difference_that_no_model_makes_is_not_promised(smallest: float | None
     row = {"metric": "gap", "comparison": "gender", "images": 8, "smallest": smallest, "unit": unit}
     found = {"name": "staff", "images": 8, "can_show": [row], "unreadable": {}, "look_alikes": {}}
     found |= {key: [] for key in ("notes", "columns", "crossings", "studies")}
-    assert list(told(found))[-1] == f"  gap by gender: {told_as}"
+    assert list(report_lines(found))[-1] == f"  gap by gender: {told_as}"

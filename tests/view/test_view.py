@@ -27,7 +27,7 @@ from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
 from beholder.studies.custom.study import custom_study
-from beholder.view import Sheet, open_gallery
+from beholder.view import ScoredSet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
@@ -43,12 +43,12 @@ def folder(people: Callable[..., Path], tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sheets(folder: Path, tmp_path: Path) -> list[Sheet]:
+def sheets(folder: Path, tmp_path: Path) -> list[ScoredSet]:
     return open_gallery([tmp_path / "run"], Places(store=tmp_path / "store"))
 
 
 @pytest.fixture
-def client(sheets: list[Sheet]) -> TestClient:
+def client(sheets: list[ScoredSet]) -> TestClient:
     return TestClient(viewer(sheets, TOKEN), base_url="http://127.0.0.1:8765")
 
 
@@ -56,7 +56,7 @@ def get(client: TestClient, path: str, **query: object) -> Any:
     return client.get(f"/{TOKEN}/{path}", params={key: str(value) for key, value in query.items()})
 
 
-def test_pictures_come_in_the_order_of_their_scores(client: TestClient, sheets: list[Sheet]) -> None:
+def test_pictures_come_in_the_order_of_their_scores(client: TestClient, sheets: list[ScoredSet]) -> None:
     answer = get(client, "api/rank", sheet=0, prompt=1, where=json.dumps({"gender": "woman"}), limit=50).json()
     scores = [row["score"] for row in answer["rows"]]
     women = sheets[0].images["gender"].to_numpy() == "woman"
@@ -66,13 +66,13 @@ def test_pictures_come_in_the_order_of_their_scores(client: TestClient, sheets: 
     assert lowest == sheets[0].scores[:, 1].min()
 
 
-def test_two_models_score_the_same_picture(client: TestClient, sheets: list[Sheet]) -> None:
+def test_two_models_score_the_same_picture(client: TestClient, sheets: list[ScoredSet]) -> None:
     assert [sheet.model for sheet in sheets] == ["null", "null:2"]
     for row in get(client, "api/rank", sheet=0, prompt=0, **{"with": 1}).json()["rows"]:
         assert row["other"] == pytest.approx(sheets[1].scores[row["place"], 0])
 
 
-def test_the_most_unlike_their_group_come_first(client: TestClient, sheets: list[Sheet]) -> None:
+def test_the_most_unlike_their_group_come_first(client: TestClient, sheets: list[ScoredSet]) -> None:
     where = json.dumps({"gender": "man"})
     rows = get(client, "api/rank", sheet=0, prompt=0, where=where, surprising="gender").json()["rows"]
     scores, labels = sheets[0].scores[:, 0], sheets[0].images["gender"].to_numpy()
@@ -80,14 +80,14 @@ def test_the_most_unlike_their_group_come_first(client: TestClient, sheets: list
     assert rows[0]["score"] == (scores[labels == "man"].min() if higher else scores[labels == "man"].max())
 
 
-def test_distributions_count_every_picture_once(client: TestClient, sheets: list[Sheet]) -> None:
+def test_distributions_count_every_picture_once(client: TestClient, sheets: list[ScoredSet]) -> None:
     spread = get(client, "api/distributions", sheet=0, prompt=0, by="gender").json()
     assert {group: sum(counts) for group, counts in spread["groups"].items()} == {"man": 12, "woman": 12}
     nearest = get(client, "api/nearest", sheet=0, prompt=0, value=float(sheets[0].scores[3, 0])).json()
     assert nearest[0]["place"] == 3
 
 
-def test_groups_say_how_many_people_they_have_and_what_was_found(client: TestClient, sheets: list[Sheet]) -> None:
+def test_groups_say_how_many_people_they_have_and_what_was_found(client: TestClient, sheets: list[ScoredSet]) -> None:
     """Twelve people, each shown as a man and as a woman."""
     assert get(client, "api/sheets").json()[0]["people"] == "12 people, 24 pictures; each person counts once"
     row = {**dict.fromkeys(SCHEMA), "metric": "custom.gap", "group": "woman", "against": "man", "concept": "kind"}
@@ -176,7 +176,7 @@ def test_answers_let_nothing_else_run(client: TestClient) -> None:
 
 
 @pytest.fixture
-def many() -> Sheet:
+def many() -> ScoredSet:
     drawn, count = open_dataset("glasshouse").limit(40), 100_000
     base = drawn.table
     table = base[[i % base.height for i in range(count)]].with_columns(
@@ -184,7 +184,7 @@ def many() -> Sheet:
     )
     dataset = type(drawn)("glasshouse", "1", "MIT", table)
     values = np.random.default_rng(1).normal(size=(count, len(WORDS), 1)).astype(np.float32)
-    sheet = Sheet(
+    sheet = ScoredSet(
         "run",
         "custom",
         "<b>model</b>",
@@ -199,7 +199,7 @@ def many() -> Sheet:
 
 
 @pytest.fixture
-def address(many: Sheet) -> Iterator[str]:
+def address(many: ScoredSet) -> Iterator[str]:
     import uvicorn
 
     server = uvicorn.Server(uvicorn.Config(viewer([many], TOKEN), host="127.0.0.1", port=0, log_level="error"))
@@ -215,7 +215,7 @@ def address(many: Sheet) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_pictures_scroll(address: str, many: Sheet, browser: Any) -> None:
+def test_a_hundred_thousand_pictures_scroll(address: str, many: ScoredSet, browser: Any) -> None:
     messages: list[str] = []
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     page.on("console", lambda message: messages.append(message.text))

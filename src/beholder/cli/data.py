@@ -36,7 +36,7 @@ def check(name: Source, data: Path | None = None, settings: list[str] | None = N
     if as_json:
         say_json(found)
     else:
-        out.print("\n".join(told(found)), markup=False, highlight=False, soft_wrap=True)
+        out.print("\n".join(report_lines(found)), markup=False, highlight=False, soft_wrap=True)
     if found["unreadable"] or not any(study["fits"] for study in found["studies"]):
         raise typer.Exit(1)
 
@@ -77,7 +77,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Checked:
     }
 
 
-def told(found: Checked) -> Iterator[str]:
+def report_lines(found: Checked) -> Iterator[str]:
     """The same for a person."""
     bad = found["unreadable"]
     state = f"{len(bad):,} cannot be read" if bad else "all can be read"

@@ -173,16 +173,13 @@ def github_lines(verdicts: Sequence[Verdict], rules: Path) -> Iterator[str]:
             continue
         kind, title = ("error", "Gate fails") if one.stops else ("warning", "Gate undecided")
         said = f"{one.rule}: {number_of(one)}: {one.reason}"
-        where = f"file={_property(rules.as_posix())},line={one.rule.line},title={title}"
+        file = _escaped(rules.as_posix()).replace(":", "%3A").replace(",", "%2C")
+        where = f"file={file},line={one.rule.line},title={title}"
         yield f"::{kind} {where}::{_escaped(said)}"
 
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def github_summary(verdicts: Sequence[Verdict]) -> str:

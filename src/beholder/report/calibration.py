@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from beholder import __version__
-from beholder.calibration.summary import WIDER, Promise, promises
+from beholder.calibration.summary import WIDER, promises
 from beholder.chapter.numbers import ABSENT
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
@@ -113,17 +113,15 @@ def write_into(page: Path, table: pl.DataFrame) -> None:
 
 def markdown(table: pl.DataFrame) -> str:
     """The same as on the page."""
-    said = [f"{described(table)}.", *map(_said, promises(table))]
-    parts = ["\n".join(said[:1]), "\n".join(said[1:]), *map(_folded, heats(table))]
+    said = [
+        f"- **{each.headline}**: {each.sentence}" + "".join(f"\n  - not kept: {broken}" for broken in each.broken)
+        for each in promises(table)
+    ]
+    parts = [f"{described(table)}.", "\n".join(said), *map(_folded, heats(table))]
     if published(table):
         parts.append("p ≤ 0.05 of the papers' own tests, for any of their numbers, in worlds of noise:\n")
         parts.append("\n".join(f"- {line}" for line in published(table)))
     return "\n\n".join(parts)
-
-
-def _said(promise: Promise) -> str:
-    broken = "".join(f"\n  - not kept: {each}" for each in promise.broken)
-    return f"- **{promise.headline}**: {promise.sentence}{broken}"
 
 
 def _folded(heat: Heat) -> str:

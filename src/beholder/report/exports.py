@@ -66,7 +66,7 @@ def markdown(report: Report, target: Target = Target()) -> str:  # noqa: B008  (
 def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """A section for a model's card: a line for every question, the same numbers in the card's index above it."""
     model = _one_model(report, target)
-    cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
+    cards = [each for each in scorecard(report) if each.model == model]
     room = LONGEST_CARD - 4 * len(cards) - 20
     asked = [(each, line) for each in cards for line in each.lines]
     # Differences that were found come first where there is no room for all.
@@ -82,7 +82,7 @@ def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
 def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """One entry for every number of the card, as the hub reads them from `.eval_results/*.yaml`."""
     model = _one_model(report, target)
-    cards = [each for each in scorecard(report, [""] * len(report.sections)) if each.model == model]
+    cards = [each for each in scorecard(report) if each.model == model]
     made = {"date": report.record.created, **({"source": _source(report, target)} if target.source else {})}
     entries = [
         {

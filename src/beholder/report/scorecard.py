@@ -46,7 +46,7 @@ class Scale(NamedTuple):
 
     def label(self, value: float) -> str:
         """A value in the words of its unit, at an end of the scale."""
-        return in_words(value, self.unit, self.landmark).removesuffix(" points").removesuffix(" times")
+        return in_words(value, self.unit, self.landmark, bare=True)
 
 
 class Mark(NamedTuple):
@@ -91,9 +91,9 @@ class Card(NamedTuple):
     lines: list[Line]
 
 
-def scorecard(report: Report, anchors: Iterable[str]) -> list[Card]:
+def scorecard(report: Report, anchors: Iterable[str] | None = None) -> list[Card]:
     """A card for every section and model; noise has none if other models were audited."""
-    sections = list(zip(report.sections, anchors, strict=True))
+    sections = list(zip(report.sections, anchors or [""] * len(report.sections), strict=True))
     chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
     scales = scales_of([finding.rows[0] for _, _, leading in chosen for finding, _ in leading if finding.rows])
     parts = {str(entry.get("name")) for entry in report.record.datasets if entry.get("images") != entry.get("of")}
@@ -110,17 +110,14 @@ def scorecard(report: Report, anchors: Iterable[str]) -> list[Card]:
 
 def merged(cards: list[Card]) -> list[Card]:
     """One card for every section: the models' answers to a question follow each other."""
-    sections: dict[str, list[Card]] = {}
-    for card in cards:
-        sections.setdefault(card.anchor, []).append(card)
-    return [_merged(each) for each in sections.values()]
-
-
-def _merged(cards: list[Card]) -> Card:
-    lines = [line for card in cards for line in card.lines]
-    asked = list(dict.fromkeys(line.question for line in lines))
-    lines.sort(key=lambda line: asked.index(line.question))
-    return cards[0]._replace(model=listed([card.model for card in cards]), lines=lines)
+    made = []
+    for anchor in dict.fromkeys(card.anchor for card in cards):
+        mine = [card for card in cards if card.anchor == anchor]
+        lines = [line for card in mine for line in card.lines]
+        asked = list(dict.fromkeys(line.question for line in lines))
+        lines.sort(key=lambda line: asked.index(line.question))
+        made.append(mine[0]._replace(model=listed([card.model for card in mine]), lines=lines))
+    return made
 
 
 def _leading(section: Section) -> list[tuple[Finding, int]]:
@@ -169,22 +166,20 @@ def _as_said(finding: Finding) -> Result:
 
 
 def _interval(row: Result, landmark: float | None) -> str:
-    low, high = (
-        in_words(row[key], row["unit"], landmark).removesuffix(" points").removesuffix(" times")
-        for key in ("low", "high")
-    )
+    low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
     return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
 
 
-def in_words(value: float, unit: str, landmark: float | None) -> str:
-    """A number for a reader who knows no units: ratios and their logarithms as times.
+def in_words(value: float, unit: str, landmark: float | None, *, bare: bool = False) -> str:
+    """A number for a reader who knows no units: ratios and their logarithms as times; `bare` without such a word.
 
     >>> in_words(0.4, "ratio", 1.0), in_words(-0.82, "natural logarithm", 0.0), in_words(0.0006, "share", 0.0)
     ('0.40 times', '0.44 times', '0.06 %')
     """
     if unit in ("ratio", "natural logarithm"):
-        return f"{ratio(value if unit == 'ratio' else math.exp(value))} times"
-    return percent(value) if unit == "share" and value >= 0 else quantity(value, unit, landmark)
+        return ratio(value if unit == "ratio" else math.exp(value)) + ("" if bare else " times")
+    text = percent(value) if unit == "share" and value >= 0 else quantity(value, unit, landmark)
+    return text.removesuffix(" points") if bare else text
 
 
 def mark_of(row: Result, scale: Scale, neighbours: Sequence[float] = ()) -> Mark:

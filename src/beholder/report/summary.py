@@ -1,8 +1,8 @@
-"""The summary at the end of an audit, in the terminal: one line for every question, and on request all the tables."""
+"""The summary of an audit: in the terminal a line for every question and on request all tables; and in a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from markupsafe import escape as html_escape
@@ -20,7 +20,7 @@ from beholder.comparison.family import VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced
-from beholder.report.report import Report, Section
+from beholder.report.report import Report
 from beholder.report.scorecard import Card, Line, scorecard
 
 if TYPE_CHECKING:
@@ -42,26 +42,20 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
     """
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
+    findings, sensitivity = [each for section in report.sections for each in section.findings], report.sensitivity
     if verbose:
-        _print_findings([finding for section in report.sections for finding in section.findings], console)
-    _print_tables([section for section in report.sections if verbose or not section.findings], console)
-    _print_left_out(report.record, console)
-    _print_people(report.record, console)
-    _print_balance([finding for section in report.sections for finding in section.findings], console)
-    if report.sensitivity is not None:
-        _print_table(
-            report.sensitivity._replace(rows=report.sensitivity.rows[: None if verbose else MOST_MOVED]), console
-        )
-    _print_scorecard(scorecard(report, [""] * len(report.sections)), console)
-
-
-def _print_tables(sections: list[Section], console: Console) -> None:
-    """The tables that are not long."""
-    for section in sections:
-        console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
-        for table in (section.planted, *section.tables):
-            if table is not None and not table.long:
-                _print_table(table, console)
+        _print_findings(findings, console)
+    for section in report.sections:
+        if verbose or not section.findings:
+            console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
+            for table in (section.planted, *section.tables):
+                if table is not None and not table.long:
+                    _print_table(table, console)
+    for remark in _remarks(report.record, findings):
+        console.print(remark)
+    if sensitivity is not None:
+        _print_table(sensitivity._replace(rows=sensitivity.rows[: None if verbose else MOST_MOVED]), console)
+    _print_scorecard(scorecard(report), console)
 
 
 def _print_scorecard(cards: list[Card], console: Console) -> None:
@@ -104,7 +98,8 @@ def _card(lines: list[Line], width: int) -> RichTable:
 def _print_table(table: Table, console: Console) -> None:
     """Model after model, each as full as the terminal is wide."""
     for part in by_model(table):
-        for view in (part, without_extras(part), without_extras(without_details(part))):
+        bare = part._replace(rows=[[cell._replace(detail="") for cell in row] for row in part.rows])
+        for view in (part, without_extras(part), without_extras(bare)):
             if width(view) <= console.width:
                 break
         console.print("", rich_table(view), sep="\n")
@@ -136,11 +131,6 @@ def without_extras(table: Table) -> Table:
     kept = [column for column, name in enumerate(table.header) if name not in table.extras]
     rows = [[row[column] for column in kept] for row in table.rows]
     return table._replace(header=[table.header[column] for column in kept], rows=rows)
-
-
-def without_details(table: Table) -> Table:
-    """Without the small print."""
-    return table._replace(rows=[[cell._replace(detail="") for cell in row] for row in table.rows])
 
 
 def width(table: Table) -> int:
@@ -181,29 +171,20 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _print_people(record: Record, console: Console) -> None:
-    """Who counts as a person, labels that conflict, and what could not be balanced, for every data set."""
+def _remarks(record: Record, findings: list[Finding]) -> Iterator[str]:
+    """What was left out, who counts as a person, what could not be balanced, and labels that go together."""
+    yield from (f"[dim]Left out: {escape(line)}[/dim]" for line in record.left_out)
+    for first in record.bad_images[:1]:
+        unread = f"[yellow]{number(len(record.bad_images), 'image')} could not be read[/yellow]"
+        yield f"{unread}, such as {escape(first['image'])}: {escape(first['reason'])}"
     for entry in record.datasets:
         for line in filter(None, (people(entry), *conflicts(entry), *unbalanced(entry))):
-            console.print(f"[dim]{escape(str(entry.get('name')))}: {escape(line)}[/dim]")
-
-
-def _print_balance(findings: list[Finding], console: Console) -> None:
-    """Labels that go together with those that were compared."""
+            yield f"[dim]{escape(str(entry.get('name')))}: {escape(line)}[/dim]"
     for line in dict.fromkeys(f"{each.headline}: {each.sentence}" for each in findings if each.kind == "balance"):
-        console.print(f"[yellow]{escape(line)}[/yellow]")
+        yield f"[yellow]{escape(line)}[/yellow]"
 
 
-def _print_left_out(record: Record, console: Console) -> None:
-    for line in record.left_out:
-        console.print(f"[dim]Left out: {escape(line)}[/dim]")
-    if record.bad_images:
-        first = record.bad_images[0]
-        console.print(
-            f"[yellow]{number(len(record.bad_images), 'image')} could not be read[/yellow], such as "
-            f"{escape(first['image'])}: {escape(first['reason'])}"
-        )
-
+# In a notebook: the scorecard as a table, charts as Altair charts
 
 HEADER = ("Verdict", "Question", "Answer", "Number", "95 % interval", "n")
 
@@ -211,7 +192,7 @@ HEADER = ("Verdict", "Question", "Answer", "Number", "95 % interval", "n")
 def report_html(report: Report) -> str:
     """The scorecard: one line for every question that was asked."""
     parts = []
-    for card in scorecard(report, [""] * len(report.sections)):
+    for card in scorecard(report):
         cells = [
             (line.finding.marked, line.question, line.finding.headline, line.number, line.interval, line.n)
             for line in card.lines
@@ -226,29 +207,21 @@ def report_html(report: Report) -> str:
     return "".join(parts) or "<p>No finding is written about these results; see <code>run.results</code>.</p>"
 
 
-class Charts(Mapping[str, "alt.Chart | alt.LayerChart"]):
+class Charts(dict[str, "alt.Chart | alt.LayerChart"]):
     """The charts of a run by name, such as `study.chart_name`; each displays itself in a notebook."""
 
     def __init__(self, report: Report) -> None:
-        self._figures = {
-            f"{section.study.name}.{figure.name.replace('-', '_')}": figure
+        super().__init__(
+            (f"{section.study.name}.{figure.name.replace('-', '_')}", titled(figure))
             for section in report.sections
             for figure in section.figures
-        }
+        )
 
-    def __getitem__(self, name: str) -> alt.Chart | alt.LayerChart:
-        if name not in self._figures:
-            raise UnknownName("chart", name, list(self._figures))
-        return titled(self._figures[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._figures)
-
-    def __len__(self) -> int:
-        return len(self._figures)
+    def __missing__(self, name: str) -> alt.Chart | alt.LayerChart:
+        raise UnknownName("chart", name, list(self))
 
     def __repr__(self) -> str:
-        return f"Charts({', '.join(self._figures)})"
+        return f"Charts({', '.join(self)})"
 
 
 def titled(figure: Figure) -> alt.Chart | alt.LayerChart:

@@ -224,7 +224,8 @@ def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str,
     boards = [board for name in STUDIES if (board := _board(name, asked, models))]
     yield "index.html", "index.html.j2", {"boards": boards}
     for question in asked:
-        about = {"question": question, "meaning": _meaning(question), "scale": _scale(question)}
+        metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
+        about = {"question": question, "meaning": metric.meaning if metric else "", "scale": _scale(question)}
         yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
     for model, path in models.items():
         yield path, "model.html.j2", {"model": model, "facts": _facts(model), "parts": _parts(model, asked)}
@@ -308,11 +309,6 @@ def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, C
     )
     scale = _scale(question)
     return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
-
-
-def _meaning(question: Question) -> str:
-    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-    return metric.meaning if metric else ""
 
 
 def _facts(model: str) -> list[tuple[str, str]]:

@@ -39,7 +39,7 @@ class PictureError(BeholderError):
 
 
 @dataclass
-class Sheet:
+class ScoredSet:
     """What one model scored of one prompt set on one data set."""
 
     run: str
@@ -177,7 +177,7 @@ class Sheet:
             raise PictureError("The picture's file has changed since it was scored.")
 
 
-def open_gallery(folders: Sequence[Path], places: Places) -> list[Sheet]:
+def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
     """Every sheet of the runs that the store has scores for."""
     sheets = [sheet for folder in folders for sheet in _sheets(folder, load_run(folder), places)]
     scored = [sheet for sheet in sheets if sheet.matrix is not None]
@@ -189,9 +189,9 @@ def open_gallery(folders: Sequence[Path], places: Places) -> list[Sheet]:
     return scored
 
 
-def _sheets(folder: Path, run: Run, places: Places) -> Iterable[Sheet]:
+def _sheets(folder: Path, run: Run, places: Places) -> Iterable[ScoredSet]:
     store, name = Store(places.store), slug(folder.resolve().name)
     compared = deciding(run.results.filter(pl.col("verdict").is_in(list(SIGNS))))
     for study, spec, task, root in recorded(run.record, run.prompts, places):
         own = compared.filter(study=study, model=spec.name, dataset=task.dataset.name)
-        yield Sheet(name, study, spec.name, spec, task, store, root, own, run.record.settings.get("person"))
+        yield ScoredSet(name, study, spec.name, spec, task, store, root, own, run.record.settings.get("person"))

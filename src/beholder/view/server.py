@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from beholder.core.errors import BeholderError
-from beholder.view import PictureError, Sheet
+from beholder.view import PictureError, ScoredSet
 
 PAGE = Path(__file__).parent / "page"
 LONGEST_QUERY = 4096
@@ -62,7 +62,7 @@ class Guard(BaseHTTPMiddleware):
 class Viewer:
     """Answers about these sheets; whoever asks has to know the token."""
 
-    def __init__(self, sheets: list[Sheet], token: str) -> None:
+    def __init__(self, sheets: list[ScoredSet], token: str) -> None:
         self._sheets, self._token = sheets, token
 
     def answer(self, work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
@@ -117,14 +117,14 @@ class Viewer:
         side = int(request.query_params.get("side", "160"))
         return Response(sheet.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
 
-    def _sheet(self, request: Request, name: str = "sheet") -> Sheet:
+    def _sheet(self, request: Request, name: str = "sheet") -> ScoredSet:
         place = int(request.query_params[name])
         if not 0 <= place < len(self._sheets):
             raise BeholderError(f"there is no sheet {place}")
         return self._sheets[place]
 
 
-def _prompt(request: Request, sheet: Sheet) -> int:
+def _prompt(request: Request, sheet: ScoredSet) -> int:
     place = int(request.query_params["prompt"])
     if not 0 <= place < len(sheet.task.prompts):
         raise BeholderError(f"there is no prompt {place}")
@@ -139,7 +139,7 @@ def page_file(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=TYPES[path.suffix])
 
 
-def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> Starlette:
+def viewer(sheets: list[ScoredSet], token: str, hosts: list[str] | None = None) -> Starlette:
     """The application; every address begins with `/token/`."""
     answers = Viewer(sheets, token)
     works = {
@@ -157,7 +157,7 @@ def viewer(sheets: list[Sheet], token: str, hosts: list[str] | None = None) -> S
     return Starlette(routes=routes, middleware=middleware)
 
 
-def described(sheet: Sheet) -> dict[str, Any]:
+def described(sheet: ScoredSet) -> dict[str, Any]:
     """A sheet for the page: what was asked, and what people can be told apart by."""
     prompts = sheet.task.prompts.table
     return {
@@ -173,7 +173,7 @@ def described(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def rows(sheet: Sheet, places: np.ndarray[Any, Any], prompt: int, other: Sheet | None) -> list[dict[str, Any]]:
+def rows(sheet: ScoredSet, places: np.ndarray[Any, Any], prompt: int, other: ScoredSet | None) -> list[dict[str, Any]]:
     """Pictures with score and labels; with another sheet, the same picture's score there."""
     labels = sheet.images[places.tolist()].select(list(sheet.attributes)).cast(pl.String).to_dicts()
     ids = sheet.images["image_id"].to_list()
@@ -189,7 +189,7 @@ def rows(sheet: Sheet, places: np.ndarray[Any, Any], prompt: int, other: Sheet |
     ]
 
 
-def _scores_by_id(sheet: Sheet, other: Sheet | None, prompt: int) -> dict[str, float]:
+def _scores_by_id(sheet: ScoredSet, other: ScoredSet | None, prompt: int) -> dict[str, float]:
     """The other model's scores of the same prompt by image, where it was asked."""
     if other is None:
         return {}
