@@ -31,8 +31,7 @@ OWN_DATA: Mapping[str, Callable[[str, Mapping[str, str] | None], Dataset]] = {
     "folder:": folder.load,
     "hf:": hf.load,
     "wds:": wds.load,
-}
-"""How the names of users' own data sets begin, and what reads them."""
+}  # users' own, by how their names begin
 
 
 def data_root(option: Path | None = None) -> Path | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names, notes_of
+from beholder.chapter.chapter import INTERVALS, Cell, Table, notes_of, tabled
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import KEY
 
@@ -105,13 +105,11 @@ def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
     """One table a metric, for studies that have no tables of their own."""
     for (metric,), rows in part.group_by(["metric"], maintain_order=True):
         keys = [key for key in KEY[1:] if rows[key].count()] or ["subset"]
-        body = [
-            [*names(part, row["model"], *(row[key] or "" for key in keys)), Cell(str(row["n"])), _plain_cell(row)]
-            for row in rows.to_dicts()
-        ]
-        header = [*labels(part, *(key.capitalize() for key in keys)), "n", "Value"]
+        lines = [{**row, **{key: row[key] or "" for key in keys}} for row in rows.to_dicts()]
+        left = [(key.capitalize(), key) for key in keys]
         caption, notes = f"In: {rows['unit'][0]}. {INTERVALS}", notes_of(rows.to_dicts())
-        yield Table(str(metric), caption, header, body, len(labels(part, *keys)), notes)
+        own = {"title": str(metric), "caption": caption}
+        yield tabled(part, lines, left, [("n", "n"), ("Value", _plain_cell)], **own, notes=notes)
 
 
 def _plain_cell(row: Result) -> Cell:

@@ -71,7 +71,6 @@ SCORES = {"Published": "", "Corrected": "_corrected", "Found": "_shown", "One po
 
 
 def _scores(part: pl.DataFrame) -> Table:
-    """Attribute by attribute, then over all attributes, then with shuffled labels."""
     rows = [
         {"model": model, "n": "", "gap": "", "p": "", **row}
         for model, own in by_model(part)
@@ -123,7 +122,6 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
 
 
 def _gaps(part: pl.DataFrame) -> Table:
-    """The largest gaps of every attribute: the two groups, the size, and how much depends on the wording."""
     models = by_model(part)
     rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, TOP)]
     columns: list[Column] = [
@@ -147,7 +145,6 @@ def _gaps(part: pl.DataFrame) -> Table:
 
 
 def _valence(part: pl.DataFrame) -> Table:
-    """Positive and negative traits above the mean in every wording, group by group, as the study prints them."""
     shares, rows = metric_rows(part, "valence_share").with_columns(found=FOUND), []
     kinds = [kind for kind in VALENCES if kind in set(shares["concept"])]
     for (model, subset, name), own in shares.group_by(["model", "subset", "group"], maintain_order=True):
@@ -170,7 +167,6 @@ def _share_cell(row: Result) -> Cell:
 
 
 def _intersections(part: pl.DataFrame) -> Table:
-    """The most and the least favoured intersections, and what their single attributes do not explain."""
     rows = [row for _, own in by_model(part) for row in phrases.ends(phrases.favoured(own), CROSSED)]
     columns: list[Column] = [
         ("n", "n"),
@@ -193,7 +189,6 @@ def _beyond_cell(row: Result) -> Cell:
 
 
 def _wordings(part: pl.DataFrame) -> Table:
-    """Wording by wording: how often the model says yes, and whether it answers at all."""
     rows = []
     for model, own in by_model(part):
         first = metric_rows(own, "overall_mean").filter(pl.col("subset") == (attributes(own) or [""])[0])

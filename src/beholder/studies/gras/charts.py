@@ -76,7 +76,6 @@ def _in_points(row: Result, *keys: str) -> Result:
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Figure]:
-    """The widest gaps of every attribute, with the side on which the higher group stands."""
     attributes = phrases.attributes(part)
     count = max(TOP, MOST_BARS // max(len(attributes), 1))
     rows = [row for each in attributes for row in _attribute_bars(part, each, count)]
@@ -287,7 +286,6 @@ def _crossed(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _ranges(part: pl.DataFrame) -> Iterator[Figure]:
-    """Every trait's range over the wordings: traits across, the farthest first."""
     ranges = widest_first(metric_rows(part, "wording_range"))
     if one_row(part, "wording_sensitive") is None or ranges.height < STRIP:
         return

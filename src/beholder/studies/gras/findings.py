@@ -44,7 +44,6 @@ def gras_findings(part: pl.DataFrame) -> list[Finding]:
 
 
 def _answer_share(part: pl.DataFrame) -> float | None:
-    """The mean probability of yes or no."""
     masses = metric_rows(part, "answer_mass")
     return float(masses["value"].to_numpy().mean()) if masses.height else None
 
@@ -131,7 +130,6 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
-    """An attribute's largest gap that was found, the next ones, and for how many traits there is one."""
     found, other, widest = gaps.filter("found").to_dicts(), others.to_dicts(), gaps.row(0, named=True)
     first, *next_rows = found or other
     name, (higher, lower) = attribute_name(first["subset"]), pair_names(first)
@@ -170,7 +168,6 @@ def _within(row: Result) -> str:
 
 
 def _no_gap(tables: list[pl.DataFrame]) -> Finding:
-    """Where none was found: the widest gaps, and how large a difference could still be."""
     rows = [table.row(0, named=True) for table in tables]
     ends = [abs(bound) for table in tables for name in ("low", "high") for bound in table[name].drop_nulls()]
     most = f" A difference of up to {points(max(ends))} points may still be there." if ends else ""
@@ -190,7 +187,6 @@ def _listed_gaps(rows: list[Result]) -> str:
 
 
 def _valence(part: pl.DataFrame) -> Iterator[Finding]:
-    """Which groups have more, or fewer, traits above the mean than shuffled labels give them."""
     rows = phrases.valence_shares(part).filter(pl.col("landmark").is_not_null()).to_dicts()
     if not rows:
         return
@@ -218,7 +214,6 @@ def _p_value(row: Result) -> str:
 
 
 def _wording(part: pl.DataFrame) -> Iterator[Finding]:
-    """How much of the differences that were found depends on the wording."""
     shares = metric_rows(part, "wording_share").filter(pl.col("concept").is_null(), pl.col("subset").is_not_null())
     if shares.is_empty():
         return
@@ -283,7 +278,6 @@ def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _interaction(spread: Result, beyond: pl.DataFrame) -> str:
-    """Whether intersections go beyond the sum of their attributes, and which."""
     if spread["verdict"] != DIFFERENCE:
         none = "no difference between intersections was found"
         return f"Beyond what their single attributes add up to, {none} ({_p_value(spread)})."

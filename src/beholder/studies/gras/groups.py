@@ -231,7 +231,6 @@ class Grouped:
                 yield Compared(self.attribute, moments, welch(moments), self.answers.p_yes.shape[1:])
 
     def _of_people(self, groups: Groups) -> Moments:
-        """Moments of people's means."""
         units = units_of(self.flat, groups, self.people, no_strata(len(self.flat)))
         return Columns(units.values).moments(units.groups, groups.names)
 

@@ -122,7 +122,6 @@ def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
 def _compared_rows(
     grouped: list[Grouped], options: MeasureOptions, rng: np.random.Generator, shuffles: int
 ) -> Iterator[Row]:
-    """The comparisons of all attributes."""
     averages: dict[int, Answers] = {}
     for each in grouped:  # attributes whose images were asked the same share one average
         averages.setdefault(id(each.answers), each.answers.averaged())
@@ -354,7 +353,6 @@ def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
 
 
 def _by_person(scores: npt.NDArray[Any], people: People) -> npt.NDArray[Any]:
-    """The mean over the images of each person."""
     if not people.repeated:
         return scores
     sums = np.zeros((len(people), *scores.shape[1:]))

@@ -88,7 +88,6 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
     """GRAS with the study's traits and wordings, or with the user's own."""
 
     def questions(dataset: Dataset) -> list[Task]:
-        """One sheet: every image, every trait in every wording."""
         return [Task(QUESTIONS, dataset, gras_prompts(_traits(dataset, traits), templates))]
 
     def released(dataset: Dataset) -> list[Task]:

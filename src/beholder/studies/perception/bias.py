@@ -8,12 +8,11 @@ the landmark of a skew is the skew of the whole subset, and people are shuffled 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from beholder.comparison import Comparison, Groups, Part, ShuffledGroups, Strata, comparison_at, judge
+from beholder.comparison import Comparison, Groups, Part, People, ShuffledGroups, comparison_at, judge
 from beholder.comparison.family import Judged as Verdicts
 from beholder.core.results import Row
 from beholder.metrics.association import descending, ndkl, skew_at_k, spreads, unmarked
@@ -22,9 +21,8 @@ from beholder.metrics.intervals import Resampler, mean_interval
 from beholder.studies.perception.prompts import POSITIVE
 from beholder.studies.perception.scores import (
     AS_RELEASED,
-    CROSSED,
     DEVIATIONS,
-    EVERYONE,
+    GROUPED,
     MEAN,
     PER_CENT,
     Array,
@@ -33,8 +31,6 @@ from beholder.studies.perception.scores import (
     Judged,
     compare_pairs,
     estimate_row,
-    finest,
-    groupings,
     pairs,
 )
 from beholder.studies.rows import join
@@ -48,7 +44,7 @@ EVEN = 1e-12
 
 def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ()) -> Iterator[Row]:
     """Every conventional metric of every attribute with two groups or more."""
-    attributes = [groups for groups in groupings(judged.images) if groups.attribute not in (EVERYONE, *CROSSED)]
+    attributes = [groups for groups in judged.groupings if groups.attribute in GROUPED]
     if judged.has_neutral:
         yield from _markedness_rows(judged, attributes, options)
     for groups in attributes:
@@ -117,7 +113,6 @@ def _markedness_gap(
 
 
 def _mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
-    """Mean of the means over the positive dimensions."""
     positive = [column for column, d in enumerate(judged.dimensions) if d.valence == POSITIVE]
     if not positive:
         return
@@ -170,26 +165,25 @@ def _with_mean(values: Array) -> Array:
 # Rankings
 
 
-class Ranking(NamedTuple):
-    """Images in order by every dimension, and the groups of one attribute among them."""
+class Ranking:
+    """Images in order by every dimension, and the groups of one attribute among them.
 
-    part: Judged
-    groups: Groups
-    order: npt.NDArray[np.intp]
-    how: str
-    """How the images were chosen, in words."""
-    tops: list[int]
-    """The k at which skews are taken."""
+    Beside it are rankings of shuffled people, who change groups within those of the other attributes.
+    """
 
-    @property
-    def desired(self) -> Array:
+    def __init__(self, part: Judged, groups: Groups, order: npt.NDArray[np.intp], tops: list[int]) -> None:
+        self.groups, self.order, self.tops = groups, order, tops
+        self.names = [*part.names(), MEAN]
+        self.desired = np.full(len(groups.names), 1 / len(groups.names))
         """An even share for everyone."""
-        return np.full(len(self.groups.names), 1 / len(self.groups.names))
+        self.strata = part.strata(groups)
 
-    @property
-    def names(self) -> list[str]:
-        """The dimensions, and their mean."""
-        return [*self.part.names(), MEAN]
+    def shuffle(self, people: People, rng: np.random.Generator, options: MeasureOptions) -> tuple[Array, Part]:
+        """NDKL of shuffled people, on average; and what every top holds of each group, against shuffled people."""
+        shuffles = (options.permutations, options.shuffles)
+        few, many = (ShuffledGroups(self.groups, people, rng, self.strata, n) for n in shuffles)
+        expected = np.concatenate([self.divergences(codes) for codes in few.parts()]).mean(axis=0)
+        return expected, many.part(self.held, people=min(self.groups.sizes(people)))
 
     def shares(self, codes: Indices) -> Array:
         """The share of every group in every row of codes."""
@@ -203,24 +197,6 @@ class Ranking(NamedTuple):
         """Each group's share of every top less that of all, mean over the dimensions: `[shuffles, tops, groups]`."""
         tops = [np.mean([self.shares(codes[:, row[:k]]) for row in self.order], axis=0) for k in self.tops]
         return np.stack(tops, axis=1) - self.shares(codes)[:, None]
-
-
-class Tested(NamedTuple):
-    """A ranking beside rankings of shuffled people, who change groups within those of the other attributes."""
-
-    ranking: Ranking
-    strata: Strata
-    expected: Array
-    """NDKL of shuffled people, on average: by dimension, and of the mean."""
-    part: Part
-    """What the top holds of each group: `[tops, groups]`."""
-
-    @classmethod
-    def of(cls, ranking: Ranking, rng: np.random.Generator, options: MeasureOptions) -> Tested:
-        groups, people, strata = ranking.groups, ranking.part.people, ranking.part.strata(ranking.groups)
-        few, many = (ShuffledGroups(groups, people, rng, strata, n) for n in (options.permutations, options.shuffles))
-        expected = np.concatenate([ranking.divergences(codes) for codes in few.parts()]).mean(axis=0)
-        return cls(ranking, strata, expected, many.part(ranking.held, people=min(groups.sizes(people))))
 
 
 def ranking_rows(
@@ -238,22 +214,22 @@ def ranking_rows(
     subset, how = _balanced_subset(judged, options)
     part, rng = judged.rows(subset), options.rng()
     order = descending(part.by_dimension(part.cosine), options.rng(), released=options.compat)
-    tested = []
+    tested = list[tuple[Ranking, Array, Part]]()
     for groups in attributes:
         there = groups._replace(codes=groups.codes[subset])
         there = there.kept(np.unique(there.codes[there.codes >= 0]).tolist())
         if len(there.names) > 1:
-            tested.append(Tested.of(Ranking(part, there, order, how, top_sizes(len(subset), tops)), rng, options))
-    for each, verdicts in zip(tested, judge([each.part for each in tested]), strict=True):
-        for place in range(len(each.ranking.tops)):
-            yield from _skew_rows(each, place, verdicts)
-    for each in tested:
-        ranking, n = each.ranking, len(each.ranking.groups.codes)
-        note = f"{ranking.how}; expected: the mean of shuffles of people, which have no preference"
-        values = ranking.divergences(ranking.groups.codes[None])[0]
-        for name, value, expected in zip(ranking.names, values.tolist(), each.expected.tolist(), strict=True):
+            ranking = Ranking(part, there, order, top_sizes(len(subset), tops))
+            tested.append((ranking, *ranking.shuffle(part.people, rng, options)))
+    for (ranking, *_), verdicts in zip(tested, judge([held for *_, held in tested]), strict=True):
+        for place in range(len(ranking.tops)):
+            yield from _skew_rows(ranking, how, place, verdicts)
+    for ranking, expected, _ in tested:
+        n, values = len(ranking.groups.codes), ranking.divergences(ranking.groups.codes[None])[0]
+        note = f"{how}; expected: the mean of shuffles of people, which have no preference"
+        for name, value, shuffled in zip(ranking.names, values.tolist(), expected.tolist(), strict=True):
             row = Row("perception.ndkl", value, n, NATS, ranking.groups.attribute, concept=name, note=note)
-            yield row._replace(expected=expected)
+            yield row._replace(expected=shuffled)
 
 
 def top_sizes(ranked: int, asked: Sequence[int] = ()) -> list[int]:
@@ -273,7 +249,7 @@ def _balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, 
     Where people of one group have several images, equally many people are drawn: fewer people with more images each
     would vary more than others, and a test could not exchange them.
     """
-    groups = finest(judged.images)
+    groups = judged.finest
     if options.compat and "released_balance" in judged.images.columns:
         chosen = np.flatnonzero(judged.images["released_balance"].to_numpy() & (groups.codes >= 0))
         if len(chosen):
@@ -292,10 +268,10 @@ def _balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, 
     return chosen, f"{fewest} images of each {groups.attribute}"
 
 
-def _skew_rows(tested: Tested, place: int, verdicts: Verdicts) -> Iterator[Row]:
-    ranking, groups, k = tested.ranking, tested.ranking.groups, tested.ranking.tops[place]
+def _skew_rows(ranking: Ranking, how: str, place: int, verdicts: Verdicts) -> Iterator[Row]:
+    groups, k = ranking.groups, ranking.tops[place]
     skew, n = skew_at_k(groups.codes[ranking.order], ranking.desired, k), len(groups.codes)
-    how = f"{ranking.how}; k is {100 * k / n:.0f} % of those ranked" if 3 * k > n else ranking.how
+    how = f"{how}; k is {100 * k / n:.0f} % of those ranked" if 3 * k > n else how
     pool = np.log(ranking.shares(groups.codes[None])[0] / ranking.desired)
     pool = np.where(np.abs(pool) > EVEN, pool, 0.0)
     for column, group in enumerate(groups.names):
@@ -304,22 +280,22 @@ def _skew_rows(tested: Tested, place: int, verdicts: Verdicts) -> Iterator[Row]:
             row = Row("perception.skew", value, n, LOGARITHM, groups.attribute, group, concept=name)
             row = row._replace(template=f"k={k}", note=join((how, note)), landmark=float(pool[column]))
             found = comparison_at(verdicts, (place, column))
-            yield from _judged_skew(tested, row, found, (place, column)) if name == MEAN else [row]
+            yield from _judged_skew(ranking, row, found, (place, column)) if name == MEAN else [row]
     largest = skew.max(axis=1)
     for name, value in zip(ranking.names, [*largest.tolist(), float(largest.mean())], strict=True):
         row = Row("perception.max_skew", value, n, LOGARITHM, groups.attribute, concept=name, note=how)
         yield row._replace(template=f"k={k}")
 
 
-def _judged_skew(tested: Tested, row: Row, found: Comparison, place: tuple[int, int]) -> Iterator[Row]:
+def _judged_skew(ranking: Ranking, row: Row, found: Comparison, place: tuple[int, int]) -> Iterator[Row]:
     """A mean skew with the verdict of its group's mean share of the tops; bounds are those of the share."""
-    ranking, even = tested.ranking, float(tested.ranking.desired[0])
+    even = float(ranking.desired[0])
     least = 0.5 / (ranking.tops[place[0]] * len(ranking.order))
     share = float(ranking.held(ranking.groups.codes[None])[0][place] + even * np.exp(row.landmark or 0.0))
     off = share - found.value
     found = found.through(lambda end: float(np.log(np.clip(end + off, least, 1.0) / even)))
-    if tested.strata.variant is not None:
-        yield from found.rows(row, tested.strata)
+    if ranking.strata.variant is not None:
+        yield from found.rows(row, ranking.strata)
     elif row.value is None:
         yield row._replace(verdict=found.verdict)
     else:  # the mean of logarithms may lie below the logarithm of a mean: the value itself is never left out

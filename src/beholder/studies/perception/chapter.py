@@ -50,7 +50,6 @@ def _plain(row: Result | None) -> Cell:
 
 
 def _groups(part: pl.DataFrame) -> Table:
-    """Δ of every dimension in every group."""
     table, rows = metric_rows(part, "delta_cosine"), []
     for (model, subset, group), own in table.group_by(["model", "subset", "group"], maintain_order=True):
         cells = {name: _plain(row) for name, row in by_column(own, "concept").items()}
@@ -71,7 +70,6 @@ LARGEST = {
 
 
 def _largest(part: pl.DataFrame, metric: str, title: str, topic: str) -> Table:
-    """The largest of many differences, with corrected p-values."""
     decided = [phrases.decided(own, metric) for _, own in by_model(part)]
     count, clear = (sum(len(each[which]) for each in decided) for which in (0, 1))
     unit = f"{phrases.printed_unit(part)}; bold: a difference is found ({clear} of {count})."
@@ -82,7 +80,6 @@ def _largest(part: pl.DataFrame, metric: str, title: str, topic: str) -> Table:
 
 
 def _effects(part: pl.DataFrame) -> Table:
-    """Average causal effects, and the mean absolute differences of the same sets."""
     absolute = phrases.by_place(part, "absolute_difference")
     rows, left = metric_rows(part, "causal_effect").to_dicts(), [("Change", phrases.change), DIMENSION]
     last: Column = ("Mean |difference|", lambda row: _plain(absolute.get(phrases.place(row))))
@@ -96,7 +93,6 @@ def _effects(part: pl.DataFrame) -> Table:
 
 
 def _curves(part: pl.DataFrame) -> Table:
-    """Slopes and curvatures of crossed groups, and how far each departs from the others."""
     rows = []
     others = {name: phrases.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")}
     for row in metric_rows(part, "slope").to_dicts():

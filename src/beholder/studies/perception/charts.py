@@ -47,12 +47,10 @@ def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _dot(row: Result, name: str, centre: float = 0.0) -> Result:
-    """A row as a chart of dimensions and groups draws it."""
     return {"dimension": dimension(row["concept"]), "group": name, "n": row["n"], **phrases.printed(row, centre)}
 
 
 def _summary(results: pl.DataFrame) -> Iterator[Figure]:
-    """Every dimension and group, each group less everyone."""
     subset, unit, table = phrases.finest(results), phrases.printed_unit(results), metric_rows(results, "delta_cosine")
     everyone = dict(table.filter(subset=EVERYONE).select("concept", "value").iter_rows())
     rows = [
@@ -80,7 +78,6 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _effects(results: pl.DataFrame) -> Iterator[Figure]:
-    """Every contrast and dimension, coloured by the effect."""
     unit, rows = phrases.printed_unit(results), []
     for row in metric_rows(results, "causal_effect").to_dicts():
         cell = {"contrast": phrases.change(row), "dimension": dimension(row["concept"]), "p_value": row["p_value"]}
@@ -168,7 +165,6 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
-    """How far the model agrees with people on each trait."""
     rows = metric_rows(results, "rating_r").sort("value", descending=True).to_dicts()
     for kind in order(rows, "subset")[:1]:
         caption = (
@@ -180,7 +176,6 @@ def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _departures(results: pl.DataFrame) -> Iterator[Figure]:
-    """For which groups the model departs from people's ratings."""
     rows, grouping = metric_rows(results, "rating_departure").to_dicts(), phrases.grouping_of(results)
     if rows:
         title = how_many(sum(map(phrases.found, rows)), len(rows), "departure", "from people's ratings")
@@ -210,7 +205,6 @@ def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _curves(models: list[tuple[str, pl.DataFrame]], over: str, unit: str, *, several: bool) -> Iterator[Figure]:
-    """The curves of models whose scores have one unit."""
     points, fitted, crossed = list[Result](), list[Result](), ""
     for model, results in models:
         whose, grouping = f", {model}" if several else "", phrases.finest(results)
@@ -296,7 +290,6 @@ def _separation(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _ring(cloud: np.ndarray) -> Iterator[Result]:
-    """The 2 σ ellipse of a group's points."""
     if len(cloud) < 3:
         return
     lengths, axes = np.linalg.eigh(np.cov(cloud.T))
@@ -368,7 +361,6 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
-    """How far each dimension correlates with the neutral prompt over the images, before and after Δ."""
     when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
     rows = [_dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
     if rows:
@@ -387,7 +379,6 @@ def _range(rows: Rows, name: str = "") -> str:
 
 
 def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
-    """How far two groups' neutral cosines go together over seeds."""
     dots, grouping = [], phrases.finest(results)
     for row in metric_rows(results, "neutral_group_r").to_dicts():
         first, second = phrases.pair(row, grouping)

@@ -30,11 +30,6 @@ from beholder.studies.perception.scores import (
     Judged,
     compare_pairs,
     estimate_row,
-    finest,
-    grouped,
-    groupings,
-    levels_of,
-    ordered_attributes,
     pairs,
 )
 from beholder.studies.rows import join
@@ -62,7 +57,7 @@ def score_rows(judged: Judged) -> Iterator[Row]:
             ("word_delta_cosine", judged.delta, judged.words),
             ("neutral_cosine", judged.neutral[:, None], [None]),
         ]
-    for groups in groupings(judged.images):
+    for groups in judged.groupings:
         for metric, values, concepts in quantities:
             means = CellMeans(values, groups.codes, judged.people.codes, len(groups.names)).means()
             for k, group in enumerate(groups.names):
@@ -79,7 +74,7 @@ def gap_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     attribute does within one group of another, so that opposite effects do not cancel.
     """
     values, rng = judged.by_dimension(judged.delta), options.rng()
-    compared = [groups for groups in groupings(judged.images) if len(groups.names) > 1]
+    compared = [groups for groups in judged.groupings if len(groups.names) > 1]
     made = [compare_pairs(judged, values, groups, rng, options) for groups in compared]
     count = sum(each.part.value.size for each in made)
     note = f"Δ of the first less Δ of the second; interval and p hold for all {count} at once"
@@ -97,7 +92,7 @@ def gap_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 
 def _adjusted_rows(judged: Judged, groups: Groups, values: Array) -> Iterator[Row]:
     """Differences at equal shares of the other labels: within their groups, weighted by how many images of both."""
-    others = tuple(name for name in grouped(judged.images) if name != groups.attribute)
+    others = tuple(name for name in judged.grouped if name != groups.attribute)
     if not others:
         return
     strata = group_by(judged.images, others)
@@ -122,9 +117,9 @@ def _adjusted_rows(judged: Judged, groups: Groups, values: Array) -> Iterator[Ro
 
 def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Each dimension over each ordered attribute: the means at every level, and a second-degree curve through them."""
-    for attribute in ordered_attributes(judged.images):
+    for attribute in judged.ordered:
         part, note = followed(judged, attribute, options)
-        everyone, groups = groupings(part.images)[0], finest(part.images)
+        everyone, groups = part.groupings[0], part.finest
         by_group = attribute in GROUP_LEVELS and groups.attribute != EVERYONE
         for grouping in (everyone, groups) if by_group else (everyone,):
             for group in grouping.names:
@@ -149,7 +144,7 @@ def followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[J
 
 
 def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note: str | None) -> Iterator[Row]:
-    levels, codes = levels_of(judged.images, attribute)
+    levels, codes = judged.levels(attribute)
     codes = np.where(groups.mask(group), codes, -1)
     cells = CellMeans(judged.by_dimension(judged.delta), codes, judged.people.codes, len(levels))
     several = np.flatnonzero(cells.people > 1)  # one person does not tell how far a level spreads: no part of the fit
@@ -181,7 +176,7 @@ def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     Numbers of one scale are called `scale_point` and `scale_separation`, and the row's subset names the scale.
     """
     scales = judged.scales()
-    if "age" not in ordered_attributes(judged.images) or len(finest(judged.images).names) < 2 or not scales:
+    if "age" not in judged.ordered or len(judged.finest.names) < 2 or not scales:
         return
     part, note = followed(judged, "age", options)
     for row in _cloud_rows(part, *map(list, zip(*scales, strict=True))):
@@ -194,7 +189,7 @@ def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 
 def _cloud_rows(judged: Judged, positive: list[int], negative: list[int]) -> Iterator[Row]:
     """Every group's mean Δ of the positive and negative ends at each age, and the distances between these clouds."""
-    groups, (ages, codes) = finest(judged.images), levels_of(judged.images, "age")
+    groups, (ages, codes) = judged.finest, judged.levels("age")
     scores, clouds = judged.by_dimension(judged.delta), dict[str, Array]()
     for group in groups.names:
         at_age = [np.flatnonzero(groups.mask(group) & (codes == code)) for code in range(len(ages))]
@@ -228,8 +223,8 @@ def _mahalanobis(a: Array, b: Array) -> float:
 def confound_rows(judged: Judged) -> Iterator[Row]:
     """Pearson's r of the curves of opposite dimensions over smiling, lighting, pose: do they oppose each other?"""
     scores, names = judged.by_dimension(judged.delta), judged.names()
-    for attribute in [name for name in ordered_attributes(judged.images) if name in CONFOUNDS]:
-        levels, codes = levels_of(judged.images, attribute)
+    for attribute in [name for name in judged.ordered if name in CONFOUNDS]:
+        levels, codes = judged.levels(attribute)
         curve, correlations = CellMeans(scores, codes, judged.people.codes, len(levels)).value, list[float]()
         n = len(levels)
         for up, down in judged.scales():
@@ -271,9 +266,9 @@ class Fitted(NamedTuple):
 def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Slope and curvature of every finest group over age and smiling, and how far each departs from the others."""
     rng, fits = options.rng(), list[Fitted]()
-    for attribute in [name for name in ordered_attributes(judged.images) if name in GROUP_LEVELS]:
+    for attribute in [name for name in judged.ordered if name in GROUP_LEVELS]:
         part, note = followed(judged, attribute, options)
-        groups = finest(part.images)
+        groups = part.finest
         # Interactions tell the slopes of single attributes.
         if groups.attribute == EVERYONE or (judged.designed and groups.attribute not in CROSSED):
             continue
@@ -291,7 +286,6 @@ def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 
 
 def _departures(fits: list[Fitted], options: MeasureOptions) -> Iterator[Row]:
-    """How far each group is from the mean of the others, with verdicts."""
     count = sum(len(each) for fit in fits for each in fit.rows)
     by_seed = iter(judged_by_seed([part for fit in fits for part in fit.seeds], options))
     by_level = iter(judge([fit.part for fit in fits if fit.part is not None]))
@@ -324,7 +318,6 @@ def _rows(judged: Judged, metric: str, group: str, values: Array, n: int) -> lis
 
 
 def _by_seed(judged: Judged, attribute: str, groups: Groups, metric: str) -> Fitted:
-    """From matched sets, seed by seed."""
     parts = fits_by_group(judged, attribute, groups, DEGREES[metric])
     rows = [_rows(judged, metric, group, part.values.mean(axis=0), part.sets) for group, part in parts.items()]
     return Fitted(rows, None, [combined(list(parts.values()), weights) for weights in _others(len(parts))])
@@ -338,7 +331,7 @@ def _by_level(
     A group's slope is a weighted sum of its means at the levels, hence the mean of its images' scores, each times its
     weight. What all groups have in common, a line or a curve, is taken off first: it moves no departure.
     """
-    levels, codes = levels_of(judged.images, attribute)
+    levels, codes = judged.levels(attribute)
     scores, degree = judged.by_dimension(judged.delta), DEGREES[metric]
     cells = np.where((groups.codes >= 0) & (codes >= 0), groups.codes * len(levels) + codes, -1)
     means = CellMeans(scores, cells, judged.people.codes, len(groups.names) * len(levels))

@@ -38,8 +38,6 @@ from beholder.studies.perception.scores import (
     Array,
     Indices,
     Judged,
-    grouped,
-    ordered_attributes,
     pairs,
 )
 from beholder.studies.study import MeasureOptions
@@ -147,7 +145,7 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Does smiling help everyone equally? Each group's rise over the attribute's whole range, and their differences."""
     interactions = list[tuple[str, tuple[str, str], BySeed]]()
     for subset, (varied, grouping) in INTERACTIONS.items():
-        if varied not in ordered_attributes(judged.images) or grouping not in design_columns(judged.images):
+        if varied not in judged.ordered or grouping not in design_columns(judged.images):
             continue
         rises = fits_by_group(judged, varied, group_by(judged.images, (grouping,)))
         for both in pairs(list(rises)):
@@ -292,7 +290,7 @@ def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
     """
     images = judged.images
     for attribute in [name for name in GROUPED if name in design_columns(images)]:
-        others = tuple(name for name in grouped(images) if name != attribute)
+        others = tuple(name for name in judged.grouped if name != attribute)
         split = group_by(images, others) if others else Groups("", [], np.zeros(images.height, dtype=int))
         sets = pl.Series(matched_sets(images, attribute).codes)
         table = images.select("uri", attribute).with_columns(set=sets, row=pl.int_range(pl.len()))

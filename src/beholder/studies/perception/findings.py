@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, metric_rows, turned, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, metric_rows, swapped, verdict_of_rows
 from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.family import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
@@ -95,7 +95,6 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _firsts(rows: list[Result], key: str) -> list[Result]:
-    """The first row of every kind."""
     kinds = dict.fromkeys(row[key] for row in rows)
     return [next(row for row in rows if row[key] == kind) for kind in kinds]
 
@@ -107,7 +106,6 @@ def _effect(row: Result) -> str:
 
 
 def _none_found(rows: list[Result], kind: str, headline: str, sentence: str) -> Finding:
-    """No difference is found, or there is too little data to say so."""
     verdict = verdict_of_rows(rows)
     sentence = TOO_FEW if verdict == TOO_LITTLE else sentence
     return finding(rows[0], kind, headline, sentence, verdict=verdict, more=rows[1:])
@@ -182,7 +180,6 @@ def _stand_out(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _departing(part: pl.DataFrame, row: Result) -> str:
-    """A group's slope or curvature, the mean of the others, and the difference."""
     kind = row["metric"].removeprefix("perception.").removesuffix("_departure")
     who, size = group(row["group"], INTERACTIONS[row["subset"]][1]), f"{signed(row)} ({bounds(row)}, {unit(row)})"
     what = "The rise over the whole range" if kind == "slope" else "The height of the two ends above the middle"
@@ -205,7 +202,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             headline = f"{by}, no difference is found"
             yield _none_found(rows, "gap", headline, _none_of(rows, "difference", "between groups"))
         for widest in clear[:1]:
-            row = turned(widest) if widest["value"] < 0 else widest  # the higher group less the lower one
+            row = swapped(widest) if widest["value"] < 0 else widest  # the higher group less the lower one
             first, second = pair(row)
             headline = f"{by}, the widest gap that is found is in {dimension(row['concept'])}: {first} above {second}"
             within = f"{row['variant']}, " if row["variant"] else ""
@@ -231,7 +228,7 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
             verdict = verdict_of_rows(gaps)
             yield finding(rows[0], "markedness", headline, sentence, verdict=verdict, more=[*rows[1:], *gaps])
             continue
-        row = turned(clear[0]) if beyond(clear[0]) < 0 else clear[0]
+        row = swapped(clear[0]) if beyond(clear[0]) < 0 else clear[0]
         than = row["against"] if row["value"] >= 0 else "their word explains"
         headline, places = f"The model treats {row['group']} as the default more than {than}", decimals_of(row, 0)
         expected = signed({**row, "value": row["landmark"] or 0.0}, places)
@@ -244,7 +241,6 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _share(row: Result) -> str:
-    """Per cent, and that of everybody's images for the same word."""
     everyone = f"; {row['expected']:.0f} % of everybody's images" if row["expected"] is not None else ""
     return f"{number(row, decimals=0)} % of the images of {row['group']} (word “{row['concept']}”{everyone})"
 
@@ -274,7 +270,6 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _tops(part: pl.DataFrame, most: Result, least: Result) -> str:
-    """The two groups' shares of the top, and of all images ranked."""
     skews = metric_rows(part, "skew", absent=True).filter(subset=most["subset"], template=most["template"])
     even = 1 / max(skews["group"].n_unique(), 1)
     shares, pool = [], []
@@ -329,13 +324,11 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _trait(row: Result) -> str:
-    """How far the model agrees with people on a trait."""
     interval = f"{bounds(row)}, " if has_interval(row) else ""
     return f"{dimension(row['concept'])} r = {number(row)} ({interval}n = {row['n']})"
 
 
 def _departure(row: Result) -> str:
-    """Where the model is farthest from people, of what is found."""
     way, far = "above" if row["value"] > 0 else "below", number({**row, "value": abs(row["value"])})
     size = f"{far} standard deviations {way} people's ratings ({bounds(row)})"
     return f" The widest departure that is found is on {dimension(row['concept'])} of {row['group']}: {size}."

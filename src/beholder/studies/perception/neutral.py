@@ -14,16 +14,7 @@ from beholder.comparison import Groups, Part, ShuffledGroups, compare_groups, co
 from beholder.core.results import Row
 from beholder.studies.perception.design import paired
 from beholder.studies.perception.prompts import CONTROLS
-from beholder.studies.perception.scores import (
-    CORRELATION,
-    EVERYONE,
-    SEED,
-    STATISTIC,
-    Array,
-    Judged,
-    finest,
-    ordered_attributes,
-)
+from beholder.studies.perception.scores import CORRELATION, EVERYONE, SEED, STATISTIC, Array, Judged
 from beholder.studies.study import MeasureOptions
 
 GRID = 41  # the number of points at which a density is given
@@ -34,13 +25,13 @@ ALIKE = 1e-12  # scores that differ by less are the same
 
 def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Tests between groups, densities, and how far Δ brings the groups closer together."""
-    groups, rest = finest(judged.images), _at_rest(judged)
+    groups, rest = judged.finest, _at_rest(judged)
     before, after = _before_and_after(judged).T
     words = {word: judged.cosine[:, judged.words.index(word)] for word in CONTROLS if word in judged.words}
     yield from _density_rows(groups, {"neutral": judged.neutral, "cosine": before, "delta_cosine": after, **words})
     yield from _correlation_rows(judged)
     if rest is not None:
-        yield from _density_rows(finest(rest.images), {AT_REST: rest.neutral})
+        yield from _density_rows(rest.finest, {AT_REST: rest.neutral})
     if groups.attribute != EVERYONE and len(groups.names) > 1:
         yield from neutral_test_rows({None: judged} if rest is None else {None: judged, AT_REST: rest}, options)
         yield from _narrowing_rows(judged, groups, options)
@@ -50,14 +41,14 @@ def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 
 def _at_rest(judged: Judged) -> Judged | None:
     """The pictures without a smile, as in the study's Fig. S.13; None where smiling does not vary."""
-    if "smiling" not in ordered_attributes(judged.images):
+    if "smiling" not in judged.ordered:
         return None
     return judged.rows((judged.images["smiling"] == 0).fill_null(False).to_numpy())
 
 
 def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
     """r between the neutral cosines of two groups over the seeds that both have, as in the study's Fig. S.14."""
-    groups = finest(judged.images)
+    groups = judged.finest
     for first, second in combinations(groups.names, 2):
         a, b = _shared(judged, groups, first, second)
         row = Row("perception.neutral_group_r", None, len(a), CORRELATION, groups.attribute, first, second)
@@ -68,7 +59,6 @@ def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
 
 
 def _correlated(row: Row, a: Array, b: Array) -> Row:
-    """Pearson's r with its interval."""
     r = stats.pearsonr(a, b)
     low, high = map(float, r.confidence_interval(0.95))
     return row._replace(value=float(r.statistic), low=low, high=high)
@@ -81,7 +71,7 @@ def neutral_test_rows(parts: Mapping[str | None, Judged], options: MeasureOption
     """
     rng, made = options.rng(), list[tuple[Row, float, Part]]()
     for template, judged in parts.items():
-        groups, people = finest(judged.images), judged.people
+        groups, people = judged.finest, judged.people
         for pair in combinations(groups.names, 2):
             row = Row("perception.neutral_test", None, 0, STATISTIC, groups.attribute, *pair, template=template)
             if SEED in judged.images.columns:
@@ -126,7 +116,6 @@ def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]
 
 
 def _before_and_after(judged: Judged) -> Array:
-    """The mean of all dimensions before and after Δ, `[n_images, 2]`."""
     return np.stack([judged.by_dimension(scores).mean(axis=1) for scores in (judged.cosine, judged.delta)], axis=1)
 
 

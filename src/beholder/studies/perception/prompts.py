@@ -117,7 +117,6 @@ def dimension_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet
 
 
 def _prompts(asked: Iterable[tuple[str, str, str]], dimensions: Sequence[Dimension]) -> PromptSet:
-    """Prompts of a text, a word and a template's name each."""
     prompts = [
         {"text": text, "level": template, "concept": word, "template": template, **_origin(word, dimensions)}
         for text, word, template in asked

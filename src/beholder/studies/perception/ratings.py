@@ -24,7 +24,7 @@ from beholder.comparison.family import nothing_told
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.core.tables import read_table, require_columns
-from beholder.studies.perception.scores import CORRELATION, DEVIATIONS, Array, Judged, finest, groupings
+from beholder.studies.perception.scores import CORRELATION, DEVIATIONS, Array, Judged
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
@@ -113,7 +113,7 @@ def _rated(judged: Judged, part: pl.DataFrame, trait: str) -> Rated | Row:
     people: People | None = People(np.arange(len(who)))
     if kind == "image":
         people = judged.people.rows(_places(judged, who))
-    elif sum(bool(set(who) & set(groups.names)) for groups in groupings(judged.images)) > 1:
+    elif sum(bool(set(who) & set(groups.names)) for groups in judged.groupings) > 1:
         people = None
         row = row._replace(note=join((unmet, "not judged: groups that share images are not independent")))
     human, model = ((values - values.mean()) / values.std() for values in (human, model))
@@ -134,7 +134,7 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
     values = judged.delta[:, places_of[trait.lower()]].mean(axis=1)
     if kind == "image":
         return pl.DataFrame({"who": judged.images["image_id"], "score": values})
-    every = [(groups, name) for groups in groupings(judged.images) for name in groups.names]
+    every = [(groups, name) for groups in judged.groupings for name in groups.names]
     means = {name: float(values[groups.mask(name)].mean()) for groups, name in every}
     return pl.DataFrame({"who": list(means), "score": list(means.values())})
 
@@ -142,14 +142,14 @@ def _model_scores(judged: Judged, trait: str, kind: str) -> pl.DataFrame | None:
 def _departures(judged: Judged, rated: list[Rated], rng: np.random.Generator, options: MeasureOptions) -> Iterator[Row]:
     """How far the model is above people's ratings, for groups of five or more; judged where images were rated."""
     parts, made = list[Part](), list[tuple[Rated, Groups]]()
-    images = {name: int(groups.mask(name).sum()) for groups in groupings(judged.images) for name in groups.names}
+    images = {name: int(groups.mask(name).sum()) for groups in judged.groupings for name in groups.names}
     for each in rated:
         off = each.model - each.human
         if each.row.subset == "group":
             values = zip(each.who, off.tolist(), strict=True)
             yield from (each.departure(name, value, n) for name, value in values if (n := images[name]) >= FEWEST)
         elif each.people is not None:
-            groups = finest(judged.images)
+            groups = judged.finest
             large = groups._replace(codes=groups.codes[_places(judged, each.who)]).large(each.people)
             sizes = np.array(large.sizes(each.people), dtype=np.float64)
             weights = np.eye(len(large.names)) - sizes / sizes.sum()

@@ -94,6 +94,34 @@ class Judged(NamedTuple):
         return self._replace(images=self.images[places.tolist()], **parts)
 
     @property
+    def groupings(self) -> list[Groups]:
+        """Everyone, the groups of each attribute, and crossed groups."""
+        return groupings(self.images)
+
+    @property
+    def finest(self) -> Groups:
+        """The finest groups there are: race × gender where both are known."""
+        return self.groupings[-1]
+
+    @property
+    def grouped(self) -> list[str]:
+        """The attributes whose values are groups, as far as the data has them."""
+        return [groups.attribute for groups in self.groupings[1:] if groups.attribute in GROUPED]
+
+    @property
+    def ordered(self) -> list[str]:
+        """The ordered attributes that take more than one value."""
+        known = [name for name in ORDERED if name in self.images.columns and self.images[name].dtype.is_numeric()]
+        return [name for name in known if self.images[name].drop_nulls().n_unique() > 1]
+
+    def levels(self, attribute: str) -> tuple[list[float], Indices]:
+        """The levels of an ordered attribute, and each image's position among them (−1: none)."""
+        values = self.images[attribute].cast(pl.Float64)
+        known = sorted(values.drop_nulls().unique())
+        code_of = {level: code for code, level in enumerate(known)}
+        return known, np.array([-1 if value is None else code_of[value] for value in values], dtype=int)
+
+    @property
     def people(self) -> People:
         """Who is shown; someone who is shown in several groups (a seed) is compared with themselves."""
         return people_of(self.images, self.person)
@@ -192,39 +220,12 @@ def _template_mean(cells: Array, asked: npt.NDArray[np.bool_]) -> Array:
 # Groups
 
 
-def grouped(images: pl.DataFrame) -> list[str]:
-    """The attributes whose values are groups, as far as the data has them."""
-    return [name for name in GROUPED if name in images.columns and images[name].null_count() < images.height]
-
-
 def groupings(images: pl.DataFrame) -> list[Groups]:
     """Everyone; each attribute whose values are groups; and race × gender (or skin tone × gender)."""
-    known = grouped(images)
+    known = [name for name in GROUPED if name in images.columns and images[name].null_count() < images.height]
     crossed = [tuple(known)] if len(known) > 1 else []
     everyone = Groups(EVERYONE, [EVERYONE], np.zeros(images.height, dtype=int))
     return [everyone, *(group_by(images, names) for names in (*((name,) for name in known), *crossed))]
-
-
-def finest(images: pl.DataFrame) -> Groups:
-    """The finest groups there are: race × gender where both are known."""
-    return groupings(images)[-1]
-
-
-def levels_of(images: pl.DataFrame, attribute: str) -> tuple[list[float], Indices]:
-    """The levels of an ordered attribute, and each image's position among them (−1: none)."""
-    values = images[attribute].cast(pl.Float64)
-    known = sorted(values.drop_nulls().unique())
-    code_of = {level: code for code, level in enumerate(known)}
-    return known, np.array([-1 if value is None else code_of[value] for value in values], dtype=int)
-
-
-def ordered_attributes(images: pl.DataFrame) -> list[str]:
-    """The ordered attributes that take more than one value."""
-    known = [name for name in ORDERED if name in images.columns and images[name].dtype.is_numeric()]
-    return [name for name in known if images[name].drop_nulls().n_unique() > 1]
-
-
-# Every two groups
 
 
 def pairs(names: list[str]) -> list[tuple[str, str]]:

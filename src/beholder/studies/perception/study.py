@@ -61,7 +61,6 @@ def _measure(
 
 
 def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOptions) -> Iterator[Row]:
-    """What needs the neutral prompt."""
     yield from curves.gap_rows(judged, options)
     yield from curves.trajectory_rows(judged, options)
     yield from curves.separation_rows(judged, options)
