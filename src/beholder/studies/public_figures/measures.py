@@ -371,7 +371,8 @@ def _pool_ratios(
     for column, option in enumerate(level.concepts):
         if option not in level.right and len(level.concepts) > 2:
             with np.errstate(divide="ignore", invalid="ignore"):
-                each = ratio("ratio_without", np.asarray(right / (1 - level.shares[:, column])))
+                without = np.asarray(right / (1 - level.shares[:, column]))
+            each = ratio("ratio_without", without)
             described.append(each._replace(row=each.row._replace(concept=option)))
     return claims, described
 
