@@ -66,10 +66,6 @@ class Said(NamedTuple):
     tests: int = 0  # there are p-values without a verdict: those that the paper prints
     small: int = 0  # one of them is at most 0.05
 
-    def and_also(self, other: Said) -> Said:
-        """Both of one world."""
-        return Said(*map(max, self, other))
-
 
 Claims = dict[str, Said]
 
@@ -99,14 +95,14 @@ def claims(cell: Cell, rows: Sequence[Row], truth: TrueValues) -> Claims:
     study, trials = STUDIES[cell.study], cell.trials
     said = dict.fromkeys(trials.found, Said()) if cell.world == UNFAIR else Claims()
     for name, one in (*_verdicts(study, trials, cell.world, rows), *_intervals(study, trials, cell, rows, truth)):
-        said[name] = said.get(name, Said()).and_also(one)
+        said[name] = Said(*map(max, said.get(name, Said()), one))
     return said
 
 
 def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> Iterator[tuple[str, Said]]:
     for row in rows:
         if row.verdict:
-            yield row.metric, _judged(row.verdict, trials.may_say(_name(row.metric, row.subset), world))
+            yield row.metric, _judged(row.verdict, trials.may_say(row.metric, row.subset, world))
         elif row.p_value is not None and math.isfinite(row.p_value):
             yield row.metric, Said(tests=1, small=row.p_value <= ALPHA)
     chapter = study.part("chapter")
@@ -115,16 +111,12 @@ def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> 
         for finding in chapter.findings(results_table(rows, study=study.name, model="made", dataset=dataset)):
             name = f"{study.name}.{finding.kind}"
             subset = finding.rows[0]["subset"] if finding.rows else None
-            yield name, _judged(finding.verdict, trials.may_say(_name(name, subset), world))
+            yield name, _judged(finding.verdict, trials.may_say(name, subset, world))
 
 
 def _judged(verdict: str, true: bool) -> Said:
     told, called = verdict in (DIFFERENCE, NONE_FOUND), verdict == DIFFERENCE
     return Said(true=told, found=called) if true else Said(null=told, alarm=called)
-
-
-def _name(name: str, subset: str | None) -> str:
-    return name if subset is None else f"{name}:{subset}"
 
 
 def _intervals(
@@ -135,7 +127,7 @@ def _intervals(
     for row in _deciding(rows):
         metric = study.metric(row.metric)
         landmark = row.landmark if row.landmark is not None else metric.landmark if metric else None
-        there = trials.may_say(_name(row.metric, row.subset), cell.world)
+        there = trials.may_say(row.metric, row.subset, cell.world)
         true = _true_value(row, truth, landmark) if there else landmark
         if true is not None and row.low is not None and row.high is not None and not math.isnan(row.low + row.high):
             yield row.metric, Said(interval=1, missed=not row.low <= true <= row.high)
