@@ -13,7 +13,7 @@ from beholder.chapter.finding import (
     finding,
     metric_rows,
     one_row,
-    turned,
+    swapped,
     valued,
     verdict_of_rows,
     widest_first,
@@ -67,9 +67,9 @@ def test_rows_without_a_value_are_no_evidence():
 
 def test_a_difference_turned_twice_is_itself():
     row = {"group": "a", "against": "b", "value": -2.0, "low": -3.0, "high": -1.0}
-    other = turned(row)
+    other = swapped(row)
     assert (other["group"], other["value"], other["low"]) == ("b", 2.0, 1.0)
-    assert {key: turned(other)[key] for key in row} == row
+    assert {key: swapped(other)[key] for key in row} == row
 
 
 def test_one_difference_among_several_rows_is_a_difference():

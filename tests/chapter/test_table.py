@@ -6,8 +6,6 @@ import polars as pl
 
 from beholder.chapter.chapter import (
     Cell,
-    labels,
-    names,
     notes_of,
     p_cell,
     percent_cell,
@@ -46,12 +44,6 @@ def test_a_value_without_an_interval_stands_alone():
     assert (with_interval.text, with_interval.detail) == ("0.50", "0.40–0.60")
     assert alone.detail == ""
     assert percent_cell({**rows_of(ONE, "share")[0], "low": None, "high": None}).detail == ""
-
-
-def test_the_model_is_named_only_where_there_are_several():
-    assert [cell.text for cell in names(ONE, "m", "a")] == ["a"]
-    assert [cell.text for cell in names(TWO, "m", "a")] == ["m", "a"]
-    assert (labels(ONE, "Branch"), labels(TWO, "Branch")) == (["Branch"], ["Model", "Branch"])
 
 
 def test_remarks_of_rows_become_notes_once():

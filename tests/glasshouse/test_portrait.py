@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from beholder.glasshouse.anatomy import MONK_SKIN_TONES, Draws, Face
+from beholder.glasshouse.anatomy import MONK_SKIN_TONES, Draws, Face, Person
 from beholder.glasshouse.outfits import OUTFITS, WORN
-from beholder.glasshouse.portrait import Portrait, open_uri, parse_uri, person_of, portrait_uri, render
+from beholder.glasshouse.portrait import Portrait, open_uri, parse_uri, portrait_uri, render
 from beholder.glasshouse.things import THINGS, draw_thing
 
 ANNA = Portrait("woman", 40, 5, 2, 0, 0, 17)
@@ -81,7 +81,7 @@ def test_skin_is_drawn_in_the_published_monk_tones():
 
 
 def test_identity_is_the_same_person_at_every_age_light_and_mood():
-    one, other = (person_of(replace(ANNA, lighting=x, smiling=2 + x, pose=x, skin_tone=5 + x)) for x in (-2, 2))
+    one, other = (Person(replace(ANNA, lighting=x, smiling=2 + x, pose=x, skin_tone=5 + x)) for x in (-2, 2))
     assert [vars(one.face), vars(one.hair), one.eyes] == [vars(other.face), vars(other.hair), other.eyes]
 
 

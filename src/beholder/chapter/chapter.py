@@ -88,16 +88,6 @@ def ratio_cell(row: Result) -> Cell:
     return Cell(ratio(row["value"], ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True)
 
 
-def names(part: pl.DataFrame, model: str, *more: str) -> list[Cell]:
-    """The cells that name a row: the model only where there are several."""
-    return [Cell(word) for word in ((model, *more) if part["model"].n_unique() > 1 else more)]
-
-
-def labels(part: pl.DataFrame, *more: str) -> list[str]:
-    """Their headings."""
-    return ["Model", *more] if part["model"].n_unique() > 1 else list(more)
-
-
 def notes_of(rows: list[Result]) -> tuple[str, ...]:
     """What the rows remark: why a value is absent, what was left out."""
     notes = (f"{row['subset']}: {row['note']}" for row in rows if row["note"])

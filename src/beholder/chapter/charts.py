@@ -6,6 +6,7 @@ Each form takes rows and the names of their fields and makes one view whose widt
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from beholder.chapter.chart_style import (
     PAPER_INK,
     PAPER_WIDTH,
     QUIET,
+    Spec,
     config,
     legend_columns,
     series_colours,
@@ -29,7 +31,7 @@ from beholder.chapter.numbers import Result, plural
 
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart  # what altair says layers may become; ours are never facetted
-LANE = 15  # height of one lane in pixels
+LANE, BAR = 15, 11  # height of one lane and of one bar in pixels
 PALE = 0.35  # opacity of what was not found
 INK = "currentColor"
 EVERYONE = "everyone"
@@ -51,14 +53,14 @@ class Figure(NamedTuple):
     model: str = ""
     """The model that it is about, where a run has several."""
 
-    def spec(self, *, ink: str, width: int | str) -> dict[str, Any]:
+    def spec(self, *, ink: str, width: int | str) -> Spec:
         """The chart as Vega-Lite."""
         sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
         said = f"{self.title}. {self.caption}"  # for who hears the page
         return {**sized.to_dict(validate=False), "config": config(ink), "description": said}
 
-    def paper(self) -> dict[str, Any]:
+    def paper(self) -> Spec:
         """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
         room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
         spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
@@ -99,8 +101,8 @@ class Axis(NamedTuple):
 
     title: str | None
     percent: bool = False
-    scale: Mapping[str, Any] = {}  # options of the scale, such as its `domain` or `type`
-    labels: Mapping[str, Any] | None = None  # options of the axis, in place of the usual ones
+    scale: Spec | None = None  # options of the scale, such as its `domain` or `type`
+    labels: Spec | None = None  # options of the axis, in place of the usual ones
 
     def x(self, field: str = "value") -> alt.X:
         """As the horizontal axis of a field."""
@@ -110,7 +112,7 @@ class Axis(NamedTuple):
         """As the vertical axis of a field."""
         return alt.Y(f"{field}:Q", **self._options())
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Spec:
         usual = percent_axis() if self.percent else points_axis()
         axis = usual if self.labels is None else alt.Axis(**self.labels)
         return {"title": self.title, "axis": axis, **({"scale": alt.Scale(**self.scale)} if self.scale else {})}
@@ -137,13 +139,11 @@ def forest(
     marks: Series | None = None,
     published: Rows = [],  # noqa: B006 - read only
     landmark: float | None = None,
-    also: Sequence[alt.Chart] = (),
     size: int = 70,
-    room: float = LANE,
 ) -> Layers:
     """Values with intervals: places down, in each a lane for every model or group, and one for published models.
 
-    A row's `chance` is drawn as a tick, `landmark` as a line; `also` are layers on top of them.
+    A row's `chance` is drawn as a tick, `landmark` as a line.
     """
     lanes = [*order(rows, lane), *([PUBLISHED_LANE] if published else [])]
     scale, y = alt.Scale(domain=lanes), names_down(rows, down)
@@ -163,8 +163,8 @@ def forest(
         layers.append(chart(by_chance).mark_tick(color=QUIET, thickness=2).encode(x="chance:Q", y=y))
     if landmark is not None:
         layers.append(rule_at(landmark))
-    height = room * len(order(rows, down)) * max(1.8, len(lanes) + 0.5)
-    return alt.layer(*layers, *also).properties(height=height)
+    height = LANE * len(order(rows, down)) * max(1.8, len(lanes) + 0.5)
+    return alt.layer(*layers).properties(height=height)
 
 
 def bars(
@@ -177,7 +177,6 @@ def bars(
     tick: str = "",
     landmark: float | None = None,
     tips: Sequence[str | alt.Tooltip] = (),
-    thick: int = 11,
     room: float = 20,
     upright: bool = False,
 ) -> Layers:
@@ -192,16 +191,15 @@ def bars(
     else:
         base = chart(rows).encode(y=names_down(rows, down), x=x.x())
         base = base.encode(yOffset=alt.YOffset(f"{lane}:N", sort=lanes)) if lane else base
-    size: dict[str, Any] = {"cornerRadiusEnd": 2} if lane else {"height": thick}
+    size: Spec = {"cornerRadiusEnd": 2} if lane else {"height": BAR}
     bar = base.mark_bar(aria=False, **size).encode(color=marks.colour, tooltip=[*tips] or tooltip(down, lane))
     if any("found" in row for row in rows):
         bar = bar.encode(opacity=shown(PALE))
     layers = [bar, whiskers(base, along, strokeWidth=1.5, color=INK, opacity=0.7)]
     if tick:
-        mark = base.transform_filter(f"isValid(datum.{tick})").mark_tick(
-            color=INK, thickness=2, opacity=0.6, size=thick, aria=False
-        )
-        layers.append(mark.encode(**{along: alt.X(f"{tick}:Q") if along == "x" else alt.Y(f"{tick}:Q")}))
+        there = base.transform_filter(f"isValid(datum.{tick})")
+        mark = there.mark_tick(color=INK, thickness=2, opacity=0.6, size=BAR, aria=False)
+        layers.append(mark.encode(y=f"{tick}:Q") if upright else mark.encode(x=f"{tick}:Q"))
     if landmark is not None:
         layers.append(rule_at(landmark, along))
     height = 240 if upright else room * max(2, len(places)) * (1 if len(lanes) < 2 else len(lanes) + 0.5)
@@ -228,26 +226,18 @@ def heatmap(
     columns, lines = columns or order(cells, across), lines or order(cells, down)
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
-    legend = alt.Legend(
-        title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=[-rounded(most), 0, rounded(most)]
-    )
+    values = [-rounded(most), 0, rounded(most)]
+    legend = alt.Legend(title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=values)
     angle = -90 if max(map(len, columns), default=0) > 4 else 0
     top = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelLimit=180)
-    bold: dict[str, Any] = {
-        "condition": {"test": f"indexof({list(headings)}, datum.value) >= 0", "value": 700},
-        "value": 400,
-    }
-    left = {"ticks": False, "domain": False, **({"labelFontWeight": bold, "labelFontSize": 10} if headings else {})}
-    base = chart(cells).encode(
-        x=alt.X(f"{across}:N", title=None, sort=columns, axis=top), y=names_down(cells, down, lines, **left)
-    )
-    layers = [
-        base.mark_rect(aria=False).encode(
-            color=alt.Color("value:Q", scale=diverging(most), legend=legend),
-            opacity=shown(PALE),
-            tooltip=[*tips] or tooltip(down, across),
-        )
-    ]
+    left: Spec = {"ticks": False, "domain": False}
+    if headings:
+        bold = {"test": f"indexof({json.dumps(list(headings))}, datum.value) >= 0", "value": 700}
+        left |= {"labelFontWeight": {"condition": bold, "value": 400}, "labelFontSize": 10}
+    x = alt.X(f"{across}:N", title=None, sort=columns, axis=top)
+    base = chart(cells).encode(x=x, y=names_down(cells, down, lines, **left))
+    colour, tip = alt.Color("value:Q", scale=diverging(most), legend=legend), [*tips] or tooltip(down, across)
+    layers = [base.mark_rect(aria=False).encode(color=colour, opacity=shown(PALE), tooltip=tip)]
     if text:
         numbers = base.transform_filter("datum.found").mark_text(fontSize=10, color=INK, aria=False)
         layers.append(numbers.encode(text=alt.Text("value:Q", format=text)))
@@ -269,23 +259,19 @@ def curves(
     band: bool = False,
     diagonal: bool = False,
     tips: Sequence[str] = (),
-    height: float = 260,
 ) -> Layers:
     """Lines through points, with intervals as bands or whiskers; `diagonal` is where x and y are the same."""
     base = chart(rows).encode(x=x, color=marks.colour)
-    ends = base.transform_filter("isValid(datum.low)")
+    ends = whiskers(base, "y", strokeWidth=1, opacity=0.6)
+    if band:
+        ends = ends.mark_area(opacity=0.18, aria=False).encode(y=y.y("low"))
     points = base.mark_point(filled=True, size=50, opacity=1, aria=False)
-    layers = [
-        ends.mark_area(opacity=0.18, aria=False).encode(y=y.y("low"), y2="high:Q")
-        if band
-        else whiskers(base, "y", strokeWidth=1, opacity=0.6),
-        base.mark_line(strokeWidth=2, aria=False).encode(y=y.y()),
-        points.encode(y=y.y(), shape=marks.shape, tooltip=tooltip(*tips)),
-    ]
+    points = points.encode(y=y.y(), shape=marks.shape, tooltip=tooltip(*tips))
+    layers = [ends, base.mark_line(strokeWidth=2, aria=False).encode(y=y.y()), points]
     if diagonal:
         line = chart([{"x": 0, "y": 0}, {"x": 1, "y": 1}])
         layers.append(line.mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5).encode(x="x:Q", y="y:Q"))
-    return alt.layer(*layers).properties(height=height)
+    return alt.layer(*layers).properties(height=260)
 
 
 def scatter(
@@ -325,7 +311,7 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
 # Parts
 
 
-def chart(values: list[dict[str, Any]]) -> alt.Chart:
+def chart(values: Rows) -> alt.Chart:
     """A chart of these values."""
     data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
     return alt.Chart(data)

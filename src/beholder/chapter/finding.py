@@ -6,7 +6,7 @@ import html
 import weakref
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
         verdict, headline, sentence = (html.escape(text) for text in (self.marked, self.headline, self.sentence))
         return f"<p>({verdict}) <b>{headline}.</b> {sentence}</p>"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Result:
         """The finding as `findings.json` has it; these names are our API."""
         first = self.rows[0] if self.rows else {}
         numbers = {name: first.get(name) for name in ("metric", "value", "low", "high", "p_value", "n")}
@@ -64,17 +64,17 @@ class Finding(NamedTuple):
         return {**{name: getattr(self, name) for name in names}, **numbers, "rows": places}
 
 
-def turned(row: Result) -> Result:
-    """A difference seen from the other group: the second less the first; turned twice, the row itself."""
+def swapped(row: Result) -> Result:
+    """A difference seen from the other group: the second less the first; swapped twice, the row itself."""
     ends = {"value": row["value"], "low": row["high"], "high": row["low"], "landmark": row.get("landmark")}
     signs = {name: None if number is None else 0.0 - number for name, number in ends.items()}
-    sides = {"group": row["against"], "against": row["group"], "turned": not row.get("turned")}
+    sides = {"group": row["against"], "against": row["group"], "swapped": not row.get("swapped")}
     return {**row, **signs, **sides}
 
 
 def stored(row: Result) -> Result:
     """The row as the results have it, whichever way a finding reads it."""
-    return turned(row) if row.get("turned") else row
+    return swapped(row) if row.get("swapped") else row
 
 
 def valued(part: pl.DataFrame, metric: str) -> list[Result]:

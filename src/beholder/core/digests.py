@@ -33,8 +33,7 @@ CHUNK = 1 << 16
 NOT_HASHED = ""  # stands for the digest of a file that has not been read yet
 RECHECKED = 16  # remembered files that are read again each time: an old date can hide a new content
 PART = 500  # files looked at together: SQLite takes so many values in one question, and memory stays small
-SHARED_ROWS, SHARED_SECONDS = 4096, 10.0
-"""Digests are put beside a store behind a URI when there are so many new ones, or so long after the last."""
+SHARED_ROWS, SHARED_SECONDS = 4096, 10.0  # when digests are put beside a store behind a URI
 
 
 def digest(value: Any) -> str:

@@ -33,11 +33,7 @@ def silent(label: str, total: int, done: int, later: int = 0) -> Iterator[Advanc
 
 def followed_by(progress: Progress, more: int) -> Progress:
     """The same progress, in work after which `more` are still to come."""
-
-    def opened(label: str, total: int, done: int, later: int = 0) -> AbstractContextManager[Advance]:
-        return progress(label, total, done, later + more)
-
-    return opened
+    return lambda label, total, done, later=0: progress(label, total, done, later + more)
 
 
 # Memory

@@ -181,44 +181,6 @@ def typed(
     return pl.DataFrame(made)
 
 
-def require_form(value: Any, form: Any, path: Path, place: str = "", error: Fault = DataError) -> None:
-    """Raise unless a JSON value has the form of a type: `list[str]`, `dict[str, int]`, a TypedDict, `float | None`."""
-    kind, parts = get_origin(form) or form, get_args(form)
-    if kind in (Required, NotRequired):
-        require_form(value, parts[0], path, place, error)
-    elif is_typeddict(form):
-        require_form(value, dict[str, Any], path, place, error)
-        for key, each in get_type_hints(form, include_extras=True).items():
-            if key in value:
-                require_form(value[key], each, path, f"{place}.{key}", error)
-            elif get_origin(each) is Required or (form.__total__ and get_origin(each) is not NotRequired):
-                raise error(f"{path}: {place or 'the file'} has no '{key}'.")
-    elif kind in (Union, types.UnionType):
-        if not any(_fits(value, each) for each in parts):
-            raise _wrong(value, form, path, place, error)
-    elif not _fits(value, form):
-        raise _wrong(value, form, path, place, error)
-    elif kind is list:
-        for number, each in enumerate(value, 1):
-            require_form(each, parts[0], path, f"{place}[{number}]", error)
-    elif kind is dict:
-        for key, each in value.items():
-            require_form(each, parts[1], path, f"{place}.{key}", error)
-
-
-def _fits(value: Any, form: Any) -> bool:
-    kind = get_origin(form) or form
-    if form is Any:
-        return True
-    if kind in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
-        return False
-    if kind is int:
-        return isinstance(value, int) and abs(value) < 2**63
-    if kind is float:
-        return bool(abs(value) < 2**63)
-    return value is None if kind in (None, type(None)) else isinstance(value, kind)
-
-
 WORDS = {
     str: "a text",
     int: "a whole number",
@@ -229,8 +191,32 @@ WORDS = {
 }
 
 
-def _wrong(value: Any, form: Any, path: Path, place: str, error: Fault) -> BeholderError:
-    kinds = get_args(form) if get_origin(form) in (Union, types.UnionType) else (form,)
-    wanted = " or ".join(WORDS.get(get_origin(kind) or kind, "nothing") for kind in kinds)
-    shown = json.dumps(value, default=str)
-    return error(f"{path}: {place.lstrip('.') or 'the file'} must be {wanted}; it is {shown[:60]}.")
+def require_form(value: Any, form: Any, path: Path, place: str = "", error: Fault = DataError) -> None:
+    """Raise unless a JSON value has the form of a type: `list[str]`, `dict[str, int]`, a TypedDict, `float | None`."""
+    kind, parts, record = get_origin(form), get_args(form), is_typeddict(form)
+    kinds = parts if kind in (Union, types.UnionType) else (dict if record else form,)
+    if not any(_fits(value, each) for each in kinds):
+        wanted = " or ".join(WORDS.get(get_origin(each) or each, "nothing") for each in kinds)
+        shown = json.dumps(value, default=str)[:60]
+        raise error(f"{path}: {place.lstrip('.') or 'the file'} must be {wanted}; it is {shown}.")
+    if record:
+        for key, each in get_type_hints(form, include_extras=True).items():
+            if key in value:
+                inner = get_args(each)[0] if get_origin(each) in (Required, NotRequired) else each
+                require_form(value[key], inner, path, f"{place}.{key}", error)
+            elif get_origin(each) is Required or (form.__total__ and get_origin(each) is not NotRequired):
+                raise error(f"{path}: {place or 'the file'} has no '{key}'.")
+    elif kind is list:
+        for number, each in enumerate(value, 1):
+            require_form(each, parts[0], path, f"{place}[{number}]", error)
+    elif kind is dict:
+        for key, each in value.items():
+            require_form(each, parts[1], path, f"{place}.{key}", error)
+
+
+def _fits(value: Any, form: Any) -> bool:
+    kind = get_origin(form) or form
+    if kind in (int, float):  # of 64 bits; true and false are no numbers here
+        number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        return number and bool(abs(value) < 2**63)
+    return form is Any or (value is None if kind in (None, type(None)) else isinstance(value, kind))

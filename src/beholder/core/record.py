@@ -100,8 +100,7 @@ class Record:
     finished: bool = True  # false until the page is written: the same command then continues it
     settings: dict[str, Any] = field(default_factory=dict)
     studies: list[str] = field(default_factory=list)
-    declared: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What studies of the user's own say of themselves (`Study.declaration`), by name."""
+    declared: dict[str, dict[str, Any]] = field(default_factory=dict)  # the user's own studies (`Study.declaration`)
     models: list[dict[str, Any]] = field(default_factory=list)
     datasets: list[dict[str, Any]] = field(default_factory=list)
     bad_images: list[dict[str, str]] = field(default_factory=list)  # images that could not be read: `image`, `reason`

@@ -18,10 +18,8 @@ from beholder.core.errors import BeholderError, MissingData, MissingExtra, Remot
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}
 """Protocols whose put is whole or not at all."""
 DATES = ("LastModified", "last_modified", "mtime", "created")
-TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)
-"""Where file systems note what changes with the bytes; the first that is there is used."""
-PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)
-"""Errors that say what they mean."""
+TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)  # change with the bytes; the first is used
+PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)  # clear enough
 
 
 class Status(NamedTuple):

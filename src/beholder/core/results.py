@@ -25,11 +25,9 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 """The columns. A printed frame has room for the first four and the last four: what the number is, and of whom."""
 NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
-KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")
-"""What tells the numbers of one study, model and data set apart."""
+KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")  # of one number in a study
 WITHIN = "within "  # how the variant of a number begins that was measured within strata
-PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)
-"""The numbers as published, without those that were measured within strata."""
+PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)  # numbers as published
 
 
 class Row(NamedTuple):

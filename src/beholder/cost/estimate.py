@@ -11,9 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from beholder.core.errors import BeholderError, UnknownName, UsageError, first_line
 from beholder.core.options import COST, option
-from beholder.cost.rehearsal import SECONDS, Rehearsal, Rehearsed, Timed
+from beholder.cost.rehearsal import SECONDS, Array, Rehearsal, Rehearsed
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.work import Counter, Work
 from beholder.datasets import open_dataset
@@ -37,19 +39,13 @@ class Span(NamedTuple):
     expected: float
     high: float
 
-    def times(self, factor: float) -> Span:
-        return Span(*(value * factor for value in self))
 
-    def plus(self, other: Span) -> Span:
-        return Span(*(a + b for a, b in zip(self, other, strict=True)))
-
-
-# Of the rate of bfloat16 products, as measured:
-TOWER_SHARE = Span(0.22, 0.29, 0.38)  # by image towers alone: CLIP B/32 22 %, L/14 38 %
-TREE_SHARE = Span(0.50, 0.55, 0.60)  # by a language model over a prompt tree: Qwen2.5-VL-3B, LLaVA-1.5-7B, Gemma-3-4B
-PROMPTS_SHARE = Span(0.25, 0.33, 0.42)  # by a language model that reads whole prompts: PaliGemma 2
-DECODE = Span(0.023, 0.028, 0.033)  # seconds of a core for a megapixel of JPEG: hashed, decoded, cut
-GPU_DECODE = Span(0.00006, 0.00008, 0.0001)  # seconds of a GPU for a picture with --decode gpu, beside the model
+# Each low, expected and high. Of the rate of bfloat16 products, as measured:
+TOWER_SHARE = np.array([0.22, 0.29, 0.38])  # by image towers alone: CLIP B/32 22 %, L/14 38 %
+TREE_SHARE = np.array([0.50, 0.55, 0.60])  # by language models over a prompt tree: Qwen2.5-VL-3B, LLaVA-1.5-7B …
+PROMPTS_SHARE = np.array([0.25, 0.33, 0.42])  # by a language model that reads whole prompts: PaliGemma 2
+DECODE = np.array([0.023, 0.028, 0.033])  # seconds of a core for a megapixel of JPEG: hashed, decoded, cut
+GPU_DECODE = np.array([0.00006, 0.00008, 0.0001])  # of a GPU for a picture with --decode gpu, beside the model
 GPU_DECODE_MEGAPIXEL = 0.00009  # and for each of its megapixels
 TOGETHER = {"contrastive": 256, "baseline": 256}  # pictures in one pass over the weights, on a GPU; of other models 8
 CHECKED = 8  # questions that the engine asks both ways at first (`reuse.ASKED_BOTH_WAYS`)
@@ -188,12 +184,26 @@ def opened_dataset(name: str, options: CostOptions) -> Dataset:
 
 
 def _cost(subject: Subject, work: Work, options: CostOptions, rehearsed: Rehearsed | None, why: str) -> Cost:
-    precision = _precision(subject, options)
-    notes = _notes(subject, work, options)
-    if why:
-        notes.append(f"No rehearsal, so time is unknown: {why.rstrip('.')}.")
-    if rehearsed and rehearsed.random:
-        notes.append("The rehearsal was done with random weights: the model's own are not on this machine.")
+    precision, size = _precision(subject, options), "640 × 480 pixels and 180 KB"
+    remarks = {
+        f"No image of {work.dataset} is there: images are counted in its table, and {size} are assumed.": (
+            work.pictures.assumed
+        ),
+        "Images of the embedded world are drawn, not read: opening them takes longer than a file would.": (
+            options.on and work.pictures.drawn
+        ),
+        f"FLOP are unknown: {subject.unknown.rstrip('.')}.": (
+            subject.unknown and subject.kind != "baseline" and not subject.served
+        ),
+        "Text tokens are estimated from words: the model's tokenizer is not on this machine.": (
+            work.tokens_estimated and work.text_tokens
+        ),
+        f"No rehearsal, so time is unknown: {why.rstrip('.')}.": why,
+        "The rehearsal was done with random weights: the model's own are not on this machine.": (
+            rehearsed and rehearsed.random
+        ),
+    }
+    notes = [note for note, holds in remarks.items() if holds]
     weights = None if subject.served else subject.weights(precision)
     cost = Cost(subject.name, options.on or "this machine", precision, work, weights, rehearsed=rehearsed is not None)
     if subject.served:
@@ -214,20 +224,6 @@ def _precision(subject: Subject, options: CostOptions) -> str:
     return PRECISIONS.get(options.precision, options.precision)
 
 
-def _notes(subject: Subject, work: Work, options: CostOptions) -> list[str]:
-    notes = []
-    if work.pictures.assumed:
-        size = "640 × 480 pixels and 180 KB"
-        notes.append(f"No image of {work.dataset} is there: images are counted in its table, and {size} are assumed.")
-    if options.on and work.pictures.drawn:
-        notes.append("Images of the embedded world are drawn, not read: opening them takes longer than a file would.")
-    if subject.unknown and subject.kind != "baseline" and not subject.served:
-        notes.append(f"FLOP are unknown: {subject.unknown.rstrip('.')}.")
-    if work.tokens_estimated and work.text_tokens:
-        notes.append("Text tokens are estimated from words: the model's tokenizer is not on this machine.")
-    return notes
-
-
 # Here
 
 
@@ -236,32 +232,30 @@ def _here(cost: Cost, timed: Rehearsed, options: CostOptions) -> Cost:
 
     Low: both overlap wholly; expected: neither does, since they share cores; high: one core opens all images.
     """
-    work = cost.work
-    opening, looking = timed.opening.times(work.images), timed.looking.times(work.images)
+    work, count = cost.work, cost.work.pictures.count
     efforts = work.prompts if timed.two_towers else sum(task.images * task.effort for task in work.tasks)
-    reading = timed.each.times(efforts)  # all texts, or all questions about all pictures
-    model = Timed(looking.wall + reading.wall, looking.processor + reading.processor)
-    start = _checking(work, timed)
-    if work.pictures.count >= PROCESSES_FROM and timed.two_towers:
-        start = Timed(START, START)
-    each = opening.wall / (options.cores or usable_cores())
-    seconds = Span(max(each, 0.85 * model.wall), each + model.wall, 1.25 * (opening.wall + model.wall))
-    towers = {"image tower": looking.wall, "text tower": reading.wall}
+    # Each seconds on the clock and of processors; to read are all texts, or all questions about all pictures.
+    opening, looking, reading = timed.opening * work.images, timed.looking * work.images, timed.each * efforts
+    start = np.full(2, START) if count >= PROCESSES_FROM and timed.two_towers else _checking(work, timed)
+    model = looking + reading
+    each, all_at_once = opening[0] / (options.cores or usable_cores()), opening[0] + model[0]
+    seconds = np.array([max(each, 0.85 * model[0]), each + model[0], 1.25 * all_at_once]) + start[0]
+    stages = {"image tower": looking[0], "text tower": reading[0]} if timed.two_towers else {"model": model[0]}
     return replace(
         cost,
-        seconds=seconds.plus(Span(*[start.wall] * 3)),
-        processor_seconds=opening.processor + model.processor + start.processor,
-        stages={"opening images": each, **(towers if timed.two_towers else {"model": model.wall})},
+        seconds=Span(*seconds.tolist()),
+        processor_seconds=float((opening + model + start)[1]),
+        stages={name: float(value) for name, value in {"opening images": each, **stages}.items()},
     )
 
 
-def _checking(work: Work, timed: Rehearsed) -> Timed:
+def _checking(work: Work, timed: Rehearsed) -> Array:
     """Of the first questions that share words, some are asked one by one as well."""
-    task = work.tasks[0] if work.tasks else None
-    if task is None or task.reading is None or not task.reading.shared:
-        return Timed(0.0, 0.0)
-    alone = task.effort * task.reading.one_by_one / task.reading.questions / task.reading.read
-    return Timed(*(CHECKED * (a + alone * b) for a, b in zip(timed.looking, timed.each, strict=True)))
+    read = work.tasks[0].reading if work.tasks else None
+    if read is None or not read.shared:
+        return np.zeros(2)
+    alone = work.tasks[0].effort * read.one_by_one / read.questions / read.read
+    return CHECKED * (timed.looking + alone * timed.each)
 
 
 # On a GPU that is not here
@@ -279,24 +273,24 @@ def on_gpu(cost: Cost, subject: Subject, options: CostOptions, gpu: Device) -> C
     share = TOWER_SHARE if subject.kind == "contrastive" else TREE_SHARE if shared else PROMPTS_SHARE
     rate = gpu.float32 if cost.precision == "float32" else gpu.bfloat16
     passes = work.images / TOGETHER.get(subject.kind, 8)
-    weights = passes * (cost.weights or 0) / gpu.bandwidth
-    model = Span(*(max(total / (rate * part), weights) for part in share[::-1]))
+    model = np.maximum(total / (rate * share[::-1]), passes * (cost.weights or 0) / gpu.bandwidth)
     pixels = work.images * work.pictures.megapixels
     if options.decode == "gpu":
-        opening = GPU_DECODE.times(work.images).plus(Span(*[pixels * GPU_DECODE_MEGAPIXEL] * 3))
-        seconds, processor, start = opening.plus(model), 0.0, 0.0
+        opening = work.images * GPU_DECODE + pixels * GPU_DECODE_MEGAPIXEL
+        seconds, processor, start = opening + model, 0.0, 0.0
     else:
-        opening = DECODE.times(pixels / (options.cores or CORES))
-        seconds = Span(max(opening.low, model.low), max(opening.expected, model.expected), opening.high + model.high)
-        processor, start = pixels * DECODE.expected, START if work.pictures.count >= PROCESSES_FROM else 0.0
-    vision = model.expected * work.vision_flop / total
+        opening = pixels * DECODE / (options.cores or CORES)
+        seconds = np.maximum(opening, model)
+        seconds[2] = opening[2] + model[2]  # high: neither waits while the other works
+        processor, start = pixels * DECODE[1], START if work.pictures.count >= PROCESSES_FROM else 0.0
+    vision = model[1] * work.vision_flop / total
     words = "text tower" if subject.kind == "contrastive" else "language model"
-    stages = {"opening images": opening.expected, "image tower": vision, words: model.expected - vision}
+    stages = {"opening images": opening[1], "image tower": vision, words: model[1] - vision}
     return replace(
         cost,
-        seconds=Span(*(part / options.cards + start for part in seconds)),
-        processor_seconds=processor,
-        stages={name: value / options.cards for name, value in stages.items()},
+        seconds=Span(*(seconds / options.cards + start).tolist()),
+        processor_seconds=float(processor),
+        stages={name: float(value) / options.cards for name, value in stages.items()},
         notes=tuple(notes),
     )
 

@@ -12,7 +12,6 @@ from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, ca
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.sharing import Sharing
-from beholder.models.generative.tree import ways
 
 
 class ProcessorTokens:
@@ -27,7 +26,7 @@ class ProcessorTokens:
             images = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", local_files_only=True)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             self._loaded = LoadedModel.of(folder, Checkpoint(model, images, tokenizer, []), questions=None)
-        self._sharing = Sharing(self._loaded, reuse=ways(model)[0], quiet=True)
+        self._sharing = Sharing(self._loaded, quiet=True)
         self._at_once = at_once if self._loaded.kind.padded else 1
 
     def readings(self, questions: Sequence[str], pictures: Sequence[Image.Image]) -> list[tuple[Reading, Size | None]]:

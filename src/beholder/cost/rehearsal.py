@@ -10,15 +10,15 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from shutil import copyfile
-from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from beholder.core.digests import content_digest
 from beholder.core.errors import ModelError
@@ -28,31 +28,22 @@ from beholder.datasets.content import read_content
 from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import Answerer, Embedder, Scorer, preparation_of
+from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer, preparation_of
 from beholder.prompts.prompt_set import Instruction
 
 SECONDS = 10.0
 LARGEST_RANDOM = 1_000_000_000  # weights of a model that is built with random ones for a rehearsal
 FEW = 4  # questions of the first timing
-
-
-class Timed(NamedTuple):
-    """Seconds on the clock and of processors."""
-
-    wall: float
-    processor: float
-
-    def times(self, factor: float) -> Timed:
-        return Timed(self.wall * factor, self.processor * factor)
+Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What was timed."""
+    """What was timed: seconds on the clock and of processors."""
 
-    opening: Timed  # of one picture on one core: read, hash, decode, prepare
-    looking: Timed  # of one picture: two towers; else what a picture takes whatever it is asked
-    each: Timed  # of one text with two towers; else of one unit of a task's effort
+    opening: Array  # of one picture on one core: read, hash, decode, prepare
+    looking: Array  # of one picture: two towers; else what a picture takes whatever it is asked
+    each: Array  # of one text with two towers; else of one unit of a task's effort
     two_towers: bool
     random: bool
 
@@ -78,18 +69,18 @@ class Rehearsal:
         longest = max(tasks, key=lambda task: len(task.prompts))
         return Rehearsed(opening, *self._by_pair(scorer, prepared, longest, counter, pictures), False, self._random)
 
-    def _two_towers(self, scorer: Embedder, prepared: list[Any], tasks: Sequence[Asked]) -> tuple[Timed, Timed]:
+    def _two_towers(self, scorer: Embedder, prepared: list[Prepared], tasks: Sequence[Asked]) -> tuple[Array, Array]:
         size = scorer.batch_size
-        batch: Any = [prepared[number % len(prepared)] for number in range(size)]
+        batch: Prepared = [prepared[number % len(prepared)] for number in range(size)]
         if all(isinstance(one, np.ndarray) and one.shape == batch[0].shape for one in batch):
             batch = np.stack(batch)  # as workers hand pictures over
-        looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2).times(1 / size)
+        looking = _repeated(lambda: scorer.embed_prepared(batch), self._seconds / 2) / size
         texts = list(dict.fromkeys(text for task in tasks for text in task.questions))[: 2 * size]
-        return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5).times(1 / len(texts))
+        return looking, _repeated(lambda: scorer.embed_texts(texts), self._seconds / 5) / len(texts)
 
     def _by_pair(
-        self, scorer: Scorer, prepared: list[Any], task: Asked, counter: Counter, pictures: Pictures
-    ) -> tuple[Timed, Timed]:
+        self, scorer: Scorer, prepared: list[Prepared], task: Asked, counter: Counter, pictures: Pictures
+    ) -> tuple[Array, Array]:
         """A line through two timings: few questions, and as many as fit into the time."""
         prompts, budget, batch = list(task.prompts), self._seconds / 5, prepared[: self._together]
 
@@ -97,46 +88,46 @@ class Rehearsal:
             some = replace(task, prompts=task.prompts[:count], questions=task.questions[:count])
             return counter.read(some, pictures).effort
 
-        def timed(count: int, seconds: float) -> Timed:
-            return _repeated(lambda: scorer.score_prepared(batch, prompts[:count]), seconds).times(1 / len(batch))
+        def timed(count: int, seconds: float) -> Array:
+            return _repeated(lambda: scorer.score_prepared(batch, prompts[:count]), seconds) / len(batch)
 
         few = min(FEW, len(prompts))
         short = timed(few, budget)
-        many = min(len(prompts), int(few * budget / max(short.wall, 1e-4)))
+        many = min(len(prompts), int(few * budget / max(short[0], 1e-4)))
         if many <= few:
-            return Timed(0.0, 0.0), short.times(1 / effort(few))
+            return np.zeros(2), short / effort(few)
         long, x = timed(many, 2 * budget), (effort(few), effort(many))
-        slope = Timed(*(max(0.0, (b - a) / (x[1] - x[0])) for a, b in zip(short, long, strict=True)))
-        return Timed(*(max(0.0, b - k * x[1]) for b, k in zip(long, slope, strict=True))), slope
+        slope = np.maximum(0.0, (long - short) / (x[1] - x[0]))
+        return np.maximum(0.0, long - slope * x[1]), slope
 
 
-def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Any], Timed]:
+def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Prepared], Array]:
     """Some pictures made ready, and what one takes."""
     prepare = preparation_of(scorer) or scorer.prepare
 
-    def opened(uri: str) -> Any:
+    def opened(uri: str) -> Prepared:
         data = read_content(uri) if is_plain_file(uri) else None
         if data is not None:
             content_digest(data)
         return prepare(open_image(uri, data))
 
-    prepared, turns = deque[Any](maxlen=len(uris)), cycle(uris)
+    prepared, turns = deque[Prepared](maxlen=len(uris)), cycle(uris)
     opening = _repeated(lambda: prepared.append(opened(next(turns))), seconds)
     return list(prepared), opening
 
 
-def _repeated(act: Callable[[], object], seconds: float) -> Timed:
+def _repeated(act: Callable[[], object], seconds: float) -> Array:
     """The mean of some repetitions, after a first one that warms up."""
     act()
     start, used, count = time.perf_counter(), time.process_time(), 0
     while not count or time.perf_counter() - start < seconds:
         act()
         count += 1
-    return Timed((time.perf_counter() - start) / count, (time.process_time() - used) / count)
+    return np.array([time.perf_counter() - start, time.process_time() - used]) / count
 
 
 @contextmanager
-def _folder_with_weights(subject: Subject) -> Any:
+def _folder_with_weights(subject: Subject) -> Iterator[str]:
     """The model's name, or a folder of the same shapes with random weights where it has none and is small enough."""
     if subject.here:
         yield subject.name

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.catalog import BYTES, FAMILIES, family_of, lookup, name_forms, nearest
@@ -136,7 +135,6 @@ def _onnx(name: str, folder: Path) -> Subject:
 
 
 def _cached(load: str) -> Path | None:
-    """The folder of a hub model that was fetched before."""
     owner, slash, _ = load.partition("/")
     if not (owner and slash) or ":" in load or load.count("/") != 1:
         return None
@@ -280,7 +278,7 @@ class Shapes:
 @cache
 def known_configs() -> Mapping[str, ConfigFile]:
     """Configs of models of the catalogue by what they are loaded with, as far as a table of sizes needs them."""
-    table: dict[str, Any] = json.loads((files("beholder.cost") / "shapes.json").read_text(encoding="utf-8"))
+    table: ConfigFile = json.loads((files("beholder.cost") / "shapes.json").read_text(encoding="utf-8"))
     return {name: entry["config"] for entry in table["configs"] for name in entry["names"]}
 
 

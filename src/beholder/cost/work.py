@@ -86,7 +86,6 @@ def _bytes(uri: str) -> float | None:
 
 
 def _size(uri: str) -> Size | None:
-    """Height and width; None if the picture is not there."""
     try:
         if uri.startswith(DRAWN) or not is_plain_file(uri) or is_remote(uri) or part_of(uri):
             width, height = open_image(uri).size
@@ -354,7 +353,6 @@ class Counter:
         return asked_about(task, [(read[size], size) for size in sizes], self.subject)
 
     def _sent(self, pictures: Pictures) -> float:
-        """Bytes of one picture on its way to a server."""
         assert self.subject.served
         urls = [data_url(open_image(uri), self.subject.served.asking) for uri in pictures.sample[:4]]
         return float(np.mean([len(url) for url in urls])) if urls else ASSUMED_BYTES * 4 / 3

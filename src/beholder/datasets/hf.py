@@ -59,7 +59,9 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
         shard
         for name in names
         if split in ("", splits[name])
-        for shard in _shards(joined(home, name) if name else home, name or home, settings.text("image"))
+        for shard in _shards(
+            joined(home, name) if name else home, name or folder.base_name(home), settings.text("image")
+        )
     ]
     if not shards:
         if is_folder(home) and not settings.chosen:

@@ -17,8 +17,7 @@ import polars as pl
 
 from beholder.core.errors import UsageError
 
-SET = "seed"
-"""Rows with one value of this attribute are a matched set, of use only as far as it is whole: sets come one by one."""
+SET = "seed"  # rows with one value of this attribute are a matched set, of use only as a whole: sets come one by one
 MOST_GROUPS = 20  # an attribute with more values than this, such as a name, has no groups
 UNEVEN = 2.0  # a group that is so many times as large as another is called uneven
 TOGETHER = 0.2  # Cramér's V from which on two attributes are said to fall together

@@ -26,8 +26,7 @@ IDENTIFIERS = ("name", "person")  # columns that identify people, however few th
 MOST_CROSSED = 12  # columns with more groups are not crossed with others
 ALIKE_BITS = 7  # pictures whose 64-bit difference hashes differ in at most this many bits may look alike
 CHUNKS = 8
-ALIKE = 0.97
-"""They do if their small copies correlate at least so: of 5,000 cropped faces no two people's did (FairFace)."""
+ALIKE = 0.97  # they do if their small copies correlate so: of 5,000 faces of FairFace no two people's did
 SIDE = 16
 
 
@@ -56,12 +55,10 @@ class Survey(NamedTuple):
     damaged: dict[str, str]  # image id → why the picture cannot be read
     sizes: list[tuple[int, int]]  # width and height of every picture that can be read
     alike: dict[str, str]  # image id → an earlier image that looks like it
-    groups: dict[str, pl.DataFrame]
-    """Of every column with groups: `group` and `count`, the largest first; a missing label is null."""
+    groups: dict[str, pl.DataFrame]  # of columns with groups: `group` and `count`, the largest first; null: no label
     numbers: dict[str, tuple[float, float, float]]  # of every column of numbers: lowest, median, highest
     identifiers: dict[str, int]  # of every column with too many texts to be groups: how many different ones
-    crossings: dict[tuple[str, str], pl.DataFrame]
-    """Of two columns with groups: `first`, `second` and `count` of every crossing, those with 0 included."""
+    crossings: dict[tuple[str, str], pl.DataFrame]  # `first`, `second` and `count`, those of 0 included
 
 
 def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> Survey:

@@ -32,13 +32,11 @@ from beholder.datasets.folder import OWN, base_name, is_image
 from beholder.datasets.settings import Settings
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
-MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)
-"""Key and ending: what comes before and after the first dot of a member's name."""
+MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)  # key and ending: before and after the first dot
 TEXTS = ("txt", "text", "cls")
 LONGEST = 1 << 20  # labels of more bytes than this are none
 VERSION = 1  # of what is noted of a tar
-BLOCK, LOOKED_THROUGH = 1 << 16, 8
-"""Bytes of a tar behind a URI that are fetched at a time, and tars that are looked through at a time."""
+BLOCK, LOOKED_THROUGH = 1 << 16, 8  # bytes of a tar behind a URI, and tars, that are read at a time
 Record = dict[str, Any]
 
 

@@ -10,8 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from beholder.glasshouse.canvas import Colour, colours, mix
+
+if TYPE_CHECKING:
+    from beholder.glasshouse.portrait import Portrait
 
 # The Monk Skin Tone scale, Ellis Monk and Google, published values 1 to 10.
 MONK_SKIN_TONES = colours("f6ede4 f3e7db f7ead0 eadaba d7bd96 a07e56 825c43 604134 3a312a 292420")
@@ -100,16 +104,14 @@ class Hair:
         self.beard = "none" if woman else draws.weighted("beard", BEARDS)
 
 
-@dataclass(frozen=True)
 class Person:
-    """Everything the drawing modules need to know about one drawn person."""
+    """Everything the drawing modules need to know about one drawn person: measures and colours."""
 
-    face: Face
-    hair: Hair
-    skin: Colour
-    eyes: Colour
-    jumper: Colour
-    age: int
-    smile: float
-    yaw: float
-    light: float
+    def __init__(self, portrait: Portrait) -> None:
+        draws, woman = Draws(portrait.identity), portrait.presentation == "woman"
+        self.face = Face(draws, woman=woman, age=portrait.age)
+        self.hair = Hair(draws, woman=woman, age=portrait.age)
+        self.skin = MONK_SKIN_TONES[portrait.skin_tone - 1]
+        self.eyes, self.jumper = draws.pick("eye_colour", EYE_COLOURS), draws.pick("jumper", JUMPERS)
+        self.age, self.smile = portrait.age, portrait.smiling / 4
+        self.yaw, self.light = portrait.pose / 2, portrait.lighting / 2

@@ -195,8 +195,7 @@ PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
 ATTRIBUTES = ("gender", "skin_tone", "age")
 OTHER_BASE = 0.50  # P(Yes) for a word that is not in the table: no association
 SWAY = 0.04  # how far the head fully turned, or the light at its strongest, moves P(Yes)
-YOUNG, OLD = 45, 65
-"""An association with age rises between these years: hair greys and lines deepen there, and hardly before."""
+YOUNG, OLD = 45, 65  # age is associated between these years: hair greys and lines deepen, hardly before
 
 _BY_TRAIT = {planted.trait: planted for planted in PLANTED_TRAITS}
 

@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 from beholder.glasshouse import face, outfits
-from beholder.glasshouse.anatomy import EYE_COLOURS, JUMPERS, MONK_SKIN_TONES, Draws, Face, Hair, Person
+from beholder.glasshouse.anatomy import Person
 from beholder.glasshouse.canvas import Canvas
 from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.things import THINGS, draw_thing
@@ -58,25 +58,9 @@ def check_word(attribute: str, word: str, known: tuple[str, ...]) -> None:
         raise ValueError(f"{attribute} is {word!r}; it can be: {', '.join(known)}.")
 
 
-def person_of(portrait: Portrait) -> Person:
-    """The measures and colours to draw."""
-    draws, woman = Draws(portrait.identity), portrait.presentation == "woman"
-    return Person(
-        face=Face(draws, woman=woman, age=portrait.age),
-        hair=Hair(draws, woman=woman, age=portrait.age),
-        skin=MONK_SKIN_TONES[portrait.skin_tone - 1],
-        eyes=draws.pick("eye_colour", EYE_COLOURS),
-        jumper=draws.pick("jumper", JUMPERS),
-        age=portrait.age,
-        smile=portrait.smiling / 4,
-        yaw=portrait.pose / 2,
-        light=portrait.lighting / 2,
-    )
-
-
 def render(portrait: Portrait, size: int = 224) -> Image.Image:
     """The portrait as an RGB picture of size × size."""
-    head = face.Head(person_of(portrait))
+    head = face.Head(Person(portrait))
     canvas = Canvas(size)
     covered = "hat" in portrait.worn or portrait.outfit in outfits.HEADWEAR
     paint = face.hair_paint(head)

@@ -19,33 +19,26 @@ class Pencil:
         self.light = draws.around("light", 0.0, 1.0)
 
     def colour(self, *options: Colour) -> Colour:
-        """One of the colours, slightly varied."""
         return mix(self.draws.pick("colour", options), (128, 110, 90), 0.25 * self.draws.uniform("tint"))
 
     def placed(self, points: Pairs) -> Pairs:
-        """The points where the hand puts them."""
         k = self.size
         return [(0.5 + self.x + self.flip * k * (x - 0.5), 0.55 + self.y + k * (y - 0.55)) for x, y in points]
 
     def blob(self, points: Pairs, colour: Colour) -> None:
-        """A smooth shaded shape."""
         self.canvas.blob(self.placed(points), cloth_field(colour, self.light))
 
     def box(self, points: Pairs, colour: Colour) -> None:
-        """A straight-edged shaded shape."""
         self.canvas.polygon(self.placed(points), cloth_field(colour, self.light))
 
     def line(self, points: Pairs, width: float, colour: Colour, taper: float = 0.0) -> None:
-        """A brush stroke."""
         self.canvas.stroke(self.placed(points), width * self.size, colour, taper=taper)
 
     def dot(self, x: float, y: float, wide: float, tall: float, colour: Colour) -> None:
-        """An ellipse."""
         ((px, py),) = self.placed([(x, y)])
         self.canvas.oval(px, py, wide * self.size, tall * self.size, colour)
 
     def ground_shadow(self, x: float, y: float, wide: float) -> None:
-        """A soft shadow where the thing stands."""
         ((px, py),) = self.placed([(x, y)])
         self.canvas.oval(px, py, wide * self.size, 0.025 * self.size, (96, 110, 112), 0.35)
 

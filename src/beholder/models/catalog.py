@@ -78,7 +78,6 @@ class ModelEntry:
 
 
 def _rows(file: str) -> Iterator[dict[str, str]]:
-    """The rows of a table that comes with the package."""
     return csv.DictReader((files("beholder.models") / file).read_text(encoding="utf-8").splitlines())
 
 

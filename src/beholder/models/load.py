@@ -31,7 +31,7 @@ from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_
 from beholder.models.checkpoint.files import fetch
 from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
 from beholder.models.spec import LoadOptions as LoadOptions
-from beholder.models.spec import ModelSpec, device_names
+from beholder.models.spec import ModelSpec, Module, Processor, device_names
 
 LONGEST_PART = 255  # bytes of a file's name
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
@@ -139,7 +139,6 @@ def _open_hub(name: str, options: LoadOptions) -> Scorer:
 
 
 def _open_entry(entry: ModelEntry, options: LoadOptions) -> Scorer:
-    """A model of the studies, under its printed name."""
     if not entry.load:
         raise ModelError(f"{entry.name} cannot be loaded by its name alone.\n{entry.note}\nSource: {entry.source}")
     pinned = entry.revision if entry.revision != "main" else None
@@ -199,7 +198,7 @@ def _described(model: object) -> str:
     return f"A {type(model).__name__}"
 
 
-def _saved(model: Any, processors: Sequence[Any], options: LoadOptions, name: str | None) -> Scorer:
+def _saved(model: Module, processors: Sequence[Processor], options: LoadOptions, name: str | None) -> Scorer:
     """A model of transformers, saved and opened like any folder: with the same checks, and the same scores."""
     if not all(hasattr(each, "save_pretrained") for each in processors):
         raise UsageError(f"{_described(tuple(processors))} is not a processor of transformers.")

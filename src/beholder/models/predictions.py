@@ -252,7 +252,7 @@ def same_image(image: object) -> str:
 def _labels(path: Path, value: Any) -> Labels:
     whole = value if isinstance(value, dict) else {}
     listed = whole.get("categories", value)
-    entries: list[tuple[int, str, Any]]
+    entries: list[tuple[int, str, Sequence[int] | None]]
     if isinstance(listed, dict):
         entries = [(int(key), str(name), None) for key, name in listed.items() if key not in ("images", "ignore")]
     elif all(isinstance(item, str) for item in listed):
@@ -385,7 +385,6 @@ def _read_likeliest(path: Path, labels: Labels, grid: Grid, row: Cells) -> bool:
 
 
 def _categories(path: Path, image: Image.Image, labels: Labels) -> npt.NDArray[np.int64]:
-    """The category number of every pixel."""
     if image.mode in NUMBERED:
         return np.asarray(image).astype(np.int64)
     if image.mode != "RGB" or not labels.colours:

@@ -7,7 +7,7 @@ used only if it gives the numbers of the checkpoint's own preprocessing, bit for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from beholder.datasets.images import open_image
+from beholder.models.spec import Settings, Tensor
 
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -36,14 +37,11 @@ class Decoder(Protocol):
     """Decodes whole files on the model's device (`--decode gpu`); the pixels may differ from Pillow's by a hair."""
 
     @property
-    def encoding(self) -> Callable[[str, Pixels | None], Any]:
-        """Makes what `decode` takes of a file's address and bytes, or of a picture without bytes of its own.
-
-        It travels to worker processes.
-        """
+    def encoding(self) -> Callable[[str, Pixels | None], Encoded]:
+        """Makes what `decode` takes of a file's address and bytes, in worker processes too."""
         ...
 
-    def decode(self, pictures: Sequence[Any]) -> Any:
+    def decode(self, pictures: Sequence[Encoded]) -> Tensor:
         """A batch of prepared pictures on the device; in any thread, beside the model."""
         ...
 
@@ -112,7 +110,7 @@ class Split(NamedTuple):
 class ByProcessor:
     """A processor of transformers as it is, for those whose steps cannot be split."""
 
-    processor: Callable[..., Mapping[str, Any]]
+    processor: Callable[..., Settings]
 
     def __call__(self, image: Image.Image) -> Floats:
         """Float32 `[channel, height, width]`."""
@@ -120,7 +118,7 @@ class ByProcessor:
         return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
 
 
-def processor_split(settings: Mapping[str, Any]) -> Split | None:
+def processor_split(settings: Settings) -> Split | None:
     """The steps that a processor of transformers names in its settings, if they are those that we know."""
     done = {step: settings.get(f"do_{step}") for step in ("resize", "center_crop", "rescale", "normalize", "pad")}
     if not (done["resize"] and done["rescale"] and done["normalize"]) or done["pad"] or not settings["rescale_factor"]:

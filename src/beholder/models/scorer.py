@@ -252,7 +252,6 @@ def _nudged(value: Any, factor: float) -> Any:
 
 
 def _picture() -> Image.Image:
-    """Smooth colours with some noise, as photographs have."""
     rng = np.random.default_rng(3)
     down, across = np.mgrid[0:192, 0:256]
     planes = np.stack([across, 255 - across, down], axis=-1) * 0.7 + rng.normal(30, 12, (192, 256, 3))

@@ -159,7 +159,6 @@ def _gpu_memory() -> int:
 
 
 def _asked_driver(*options: str) -> str:
-    """What nvidia-smi says; nothing if it is not there or fails."""
     tool = shutil.which("nvidia-smi")
     try:
         return subprocess.run([tool or "", *options], capture_output=True, text=True, timeout=10, check=True).stdout

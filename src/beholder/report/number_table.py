@@ -6,11 +6,11 @@ Each word is stored once and named by its number, so that ten thousand rows take
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.chapter import INTERVALS, Cell, Table, labels, names, notes_of
+from beholder.chapter.chapter import INTERVALS, Cell, Table, notes_of, tabled
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import KEY
 
@@ -31,7 +31,7 @@ class Column(NamedTuple):
 class Ledger(NamedTuple):
     """What the page needs: the rows for its script, the filters, and what to say of them."""
 
-    data: dict[str, Any]
+    data: dict[str, object]
     filters: list[tuple[str, str]]
     columns: list[Column]
     rows: int
@@ -75,7 +75,7 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
     )
 
 
-def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, Any]:
+def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, object]:
     """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own.
 
     >>> packed(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])])["fields"]
@@ -89,7 +89,7 @@ def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str
     }
 
 
-def _packed_column(values: pl.Series) -> dict[str, Any]:
+def _packed_column(values: pl.Series) -> dict[str, object]:
     if values.dtype != pl.String:
         cells = values.round_sig_figs(DIGITS) if values.dtype.is_float() else values
         return {"cells": cells.to_list()}
@@ -105,13 +105,11 @@ def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
     """One table a metric, for studies that have no tables of their own."""
     for (metric,), rows in part.group_by(["metric"], maintain_order=True):
         keys = [key for key in KEY[1:] if rows[key].count()] or ["subset"]
-        body = [
-            [*names(part, row["model"], *(row[key] or "" for key in keys)), Cell(str(row["n"])), _plain_cell(row)]
-            for row in rows.to_dicts()
-        ]
-        header = [*labels(part, *(key.capitalize() for key in keys)), "n", "Value"]
+        lines = [{**row, **{key: row[key] or "" for key in keys}} for row in rows.to_dicts()]
+        left = [(key.capitalize(), key) for key in keys]
         caption, notes = f"In: {rows['unit'][0]}. {INTERVALS}", notes_of(rows.to_dicts())
-        yield Table(str(metric), caption, header, body, len(labels(part, *keys)), notes)
+        own = {"title": str(metric), "caption": caption}
+        yield tabled(part, lines, left, [("n", "n"), ("Value", _plain_cell)], **own, notes=notes)
 
 
 def _plain_cell(row: Result) -> Cell:

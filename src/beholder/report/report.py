@@ -84,7 +84,7 @@ def moves(findings: list[Finding], perturbed: pl.DataFrame) -> list[Move]:
         after = values.get(tuple(stored(row).get(name) for name in PLACE))
         if after is None or row.get("value") is None:
             continue
-        after = -after if row.get("turned") else after
+        after = -after if row.get("swapped") else after
         low, high = min(row["value"], *after), max(row["value"], *after)
         share = (high - low) / (row["high"] - row["low"]) if has_interval(row) else None
         made.append(Move(finding, low, high, share))

@@ -130,8 +130,10 @@ PEAK = """
 import sys
 from pathlib import Path
 from beholder.studies.disparity.agreement import read_vectors
+def resident(): return int(open("/proc/self/statm").read().split()[1])
+before = resident()
 assert len(read_vectors(Path(sys.argv[1]), ["w7", "nowhere"])) == 1
-print(open("/proc/self/statm").read().split()[1])
+print(resident() - before)
 """
 
 
@@ -145,4 +147,4 @@ def test_a_large_file_is_read_in_place(tmp_path: Path) -> None:
             file.write(b"w%d " % number + row)
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], check=True, capture_output=True, text=True)
     assert path.stat().st_size > 200e6
-    assert int(done.stdout) * 4096 < 150e6  # bytes resident once the file is closed
+    assert int(done.stdout) * 4096 < 50e6  # more bytes resident once the file is closed

@@ -6,10 +6,9 @@ from config.json. The repositories bring no image processor: pictures are prepar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import (
@@ -88,7 +87,7 @@ class EvaClip(torch.nn.Module):  # type: ignore[misc]
 class _Sizes(SimpleNamespace):
     """The settings of one tower; what its config.json leaves out is as its authors' class has it."""
 
-    def __init__(self, values: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, values: ConfigFile, folder: Path) -> None:
         if used := [name for name in NOT_BUILT if values.get(name)]:
             raise ModelError(f"{folder} is an EVA-CLIP with {', '.join(used)}, which Beholder does not compute.")
         usual = {"q_bias": True, "k_bias": True, "v_bias": True, "post_layernorm": False, "use_rms_norm": False}

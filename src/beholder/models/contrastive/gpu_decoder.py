@@ -68,7 +68,6 @@ class GpuDecoder:
 
 
 def _groups(pictures: Sequence[Encoded]) -> Iterator[list[Encoded]]:
-    """Consecutive pictures that fit on the GPU together."""
     group: list[Encoded] = []
     pixels = 0
     for picture in pictures:

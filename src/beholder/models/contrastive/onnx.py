@@ -31,7 +31,7 @@ from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, UnknownName, first_line, is_panic
 from beholder.core.read import read_array, read_json
-from beholder.models.checkpoint.files import content_digest, matching, read_config, require_file
+from beholder.models.checkpoint.files import ConfigFile, content_digest, matching, read_config, require_file
 from beholder.models.preparation import Arithmetic, Array, Cut
 from beholder.models.scorer import ContrastiveScorer, CutTexts, Floats, embed_in_batches, unit_rows
 from beholder.models.spec import LoadOptions, ModelSpec
@@ -144,7 +144,7 @@ def read_onnx_config(folder: Path) -> OnnxConfig:
     return _part(OnnxConfig, values, path, image=replace(image, resize=resize, resample=resample), text=text)
 
 
-def _part(cls: type[Part], values: Mapping[str, Any], path: Path, section: str = "", **known: object) -> Part:
+def _part(cls: type[Part], values: ConfigFile, path: Path, section: str = "", **known: object) -> Part:
     """A section of config.json, or its top; a missing or wrong key is named with its file."""
     if section and not isinstance(values.get(section), Mapping):
         raise _wrong(path, section, "an object", values.get(section))

@@ -45,7 +45,7 @@ from beholder.models.checkpoint.files import Origin, content_digest, fetch_files
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
 from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
 from beholder.models.scorer import Floats, Prepared
-from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Tensor
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Settings, Tensor
 
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")
@@ -190,7 +190,7 @@ def _refuse_other_activation(architecture: str, tag: str) -> tuple[str, ...]:
     )
 
 
-def _fetched(known: Mapping[str, Any], options: LoadOptions) -> Weights:
+def _fetched(known: Settings, options: LoadOptions) -> Weights:
     repository, _, file = known["hf_hub"].rpartition("/")
     pickled = file or PICKLED_FILE
     safe = f"{file.rpartition('.')[0]}.safetensors" if file else SAFE_FILE
@@ -248,7 +248,6 @@ def object_settings(model: Module, tokenizer: Processor) -> dict[str, object]:
 
 
 def _weights_digest(model: Module) -> str:
-    """Stands for the names and the bytes of all weights."""
     hasher = hashlib.blake2b(digest_size=20)
     for name, values in sorted(model.state_dict().items()):
         hasher.update(f"{name} {values.dtype} {tuple(values.shape)} ".encode())
@@ -256,7 +255,7 @@ def _weights_digest(model: Module) -> str:
     return hasher.hexdigest()
 
 
-def transform_split(settings: Mapping[str, Any]) -> Split | None:
+def transform_split(settings: Settings) -> Split | None:
     """The steps of open_clip's transform, if they are those that we know."""
     side = settings["size"]
     size: tuple[int, int] = (side, side) if isinstance(side, int) else tuple(side)

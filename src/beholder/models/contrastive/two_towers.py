@@ -103,7 +103,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
             return lambda: rows
 
     @cached_property
-    def _stream(self) -> Any:
+    def _stream(self) -> Output:
         """Of the GPU's streams, one that waits for no other: in the usual one the model would wait for nvJPEG."""
         torch.cuda.synchronize(self._device)  # the weights are there
         return torch.cuda.Stream(self._device, priority=-1)

@@ -18,19 +18,12 @@ class Reuse(Enum):
 class ModelType(NamedTuple):
     """Of most model types nothing must be known."""
 
-    form: str = ""
-    """How a question is written where the checkpoint brings no chat template."""
-    padded: bool = False
-    """It was shown that padding before a shorter question moves no score; else only questions of one length go
-    together."""
-    reuse: Reuse | None = None
-    """The most that can be reused, if the model is not causal from end to end."""
-    packed: str = ""
-    """The input in which pictures stand behind one another, along the last axis."""
-    windows: bool = False
-    """Its image tower looks through windows, which can be computed at once."""
-    refused: str = ""
-    """Why no question can be put to it."""
+    form: str = ""  # how a question is written where the checkpoint brings no chat template
+    padded: bool = False  # padding was shown to move no score; else only questions of one length go together
+    reuse: Reuse | None = None  # the most that can be reused, if the model is not causal from end to end
+    packed: str = ""  # the input in which pictures stand behind one another, along the last axis
+    windows: bool = False  # its image tower looks through windows, which can be computed at once
+    refused: str = ""  # why no question can be put to it
 
 
 _PADDED = "gemma3 idefics3 internvl llava_next llava_onevision phi4_multimodal smolvlm"

@@ -27,14 +27,10 @@ class PromptTree:
     """Packed token sequences; all arrays run along the packed tokens but `last_tokens`."""
 
     ids: Ints
-    depth: Ints
-    """Place in its own sequence."""
-    end: Ints
-    """Where the run of tokens ends that have this one in their sequence."""
-    last_tokens: Ints
-    """For each sequence, in the order given: the packed position of its last token."""
-    trunk: int
-    """How many tokens all sequences share; at least the last token of each is not in the trunk."""
+    depth: Ints  # place in its own sequence
+    end: Ints  # where the run of tokens ends that have this one in their sequence
+    last_tokens: Ints  # for each sequence, in the order given: the packed position of its last token
+    trunk: int  # how many tokens all sequences share; at least the last token of each is not in the trunk
 
     @property
     def size(self) -> int:
@@ -55,32 +51,25 @@ def prompt_tree(sequences: Sequence[Sequence[int]]) -> PromptTree:
     if not sequences or not all(len(sequence) for sequence in sequences):
         raise ValueError("a prompt tree needs sequences of at least one token")
     order = sorted(range(len(sequences)), key=lambda number: list(sequences[number]))
-    ids: list[int] = []
-    depth: list[int] = []
-    end: list[int] = []
+    ids, depth, end = list[int](), list[int](), list[int]()
     last_tokens = np.empty(len(sequences), dtype=np.int64)
     path: list[int] = []  # packed positions of the tokens of the sequence last walked
     before: Sequence[int] = []
     for number in order:
         sequence = sequences[number]
         shared = _shared(before, sequence)
-        _close(path, shared, end, len(ids))
+        for position in path[shared:]:  # the subtrees of the tokens that are left end here
+            end[position] = len(ids)
+        del path[shared:]
         for position in range(shared, len(sequence)):
             path.append(len(ids))
             ids.append(int(sequence[position]))
             depth.append(position)
             end.append(-1)
         last_tokens[number], before = path[-1], sequence
-    _close(path, 0, end, len(ids))
     trunk = min(_shared(sequences[order[0]], sequences[order[-1]]), min(map(len, sequences)) - 1)
-    return PromptTree(np.array(ids), np.array(depth), np.array(end), last_tokens, trunk)
-
-
-def _close(path: list[int], kept: int, end: list[int], at: int) -> None:
-    """Leave all but the first `kept` tokens of the path: their subtrees end here."""
-    for position in path[kept:]:
-        end[position] = at
-    del path[kept:]
+    ends = np.where(np.array(end) < 0, len(ids), end)
+    return PromptTree(np.array(ids), np.array(depth), ends, last_tokens, trunk)
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:

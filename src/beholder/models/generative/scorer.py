@@ -26,6 +26,7 @@ from beholder.models.checkpoint.checkpoint import (
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.generative.answers import Elsewhere, resolve_answers
 from beholder.models.generative.loaded_model import LoadedModel, load_placed, precision_of, refuse_unserved
+from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
 from beholder.models.scorer import Floats
@@ -70,7 +71,7 @@ class GenerativeScorer:
         files = find_files(folder, allow_pickle=options.allow_pickle)
         loaded = LoadedModel.of(folder, load_placed(files, options), questions=options.batch_size)
         spec = ModelSpec(name, "generative", *(origin or files.origin), precision_of(options), settings_of(loaded))
-        sharing = Sharing(loaded, shared=options.shared_prefix)
+        sharing = Sharing(loaded, reuse=None if options.shared_prefix else Reuse.NOTHING)
         pictures = options.batch_size or PICTURES.get(loaded.model.device.type, 4)
         scorer = cls(sharing, spec, batch_size=pictures, instruction=PLAIN)
         with as_model_error(folder):

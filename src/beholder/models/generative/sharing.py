@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -49,20 +48,14 @@ class Sharing:
     """A model and its processor that answer as many questions at once as possible."""
 
     def __init__(
-        self,
-        loaded: LoadedModel,
-        *,
-        shared: bool = True,
-        reuse: Reuse | None = None,
-        together: int | None = None,
-        quiet: bool = False,
+        self, loaded: LoadedModel, *, reuse: Reuse | None = None, together: int | None = None, quiet: bool = False
     ) -> None:
-        """`together` pictures go through the model at once; None: as many as memory holds."""
+        """None: as much as the model allows, and as many pictures `together` as memory holds."""
         self.loaded, self._texts, self._quiet = loaded, Texts(), quiet
         self.notes: list[str] = []
         self._proved: set[str] = set()
         self._together = together
-        self._use(reuse or ways(loaded.model)[0] if shared else Reuse.NOTHING)
+        self._use(reuse or ways(loaded.model)[0])
 
     def _use(self, reuse: Reuse) -> None:
         self.reuse, self.fault = reuse, ""
@@ -85,7 +78,7 @@ class Sharing:
 
     def prove(self) -> None:
         """Share as much as is proved; raise if asking one by one fails the proof."""
-        proof = Proof.of(self.loaded)
+        proof = Proof(self.loaded)
         if fault := self._fault(proof, Reuse.NOTHING):
             raise refusal(type(self.loaded.model).__name__, fault)
         if self.reuse is Reuse.NOTHING:
@@ -280,24 +273,17 @@ def _likeliest(tokens: Tensor) -> Output:
     return tokens.topk(min(LIKELIEST, tokens.shape[-1]), dim=-1)
 
 
-@dataclass
 class Proof:
     """Three pictures, and what the processor and the model make of each with each question alone."""
 
-    images: list[Image.Image]
-    inputs: list[list[Encoded]]
-    answers: list[Tensor]
-
-    @classmethod
-    def of(cls, loaded: LoadedModel) -> Proof:
-        """Ask every question about every picture alone."""
+    def __init__(self, loaded: LoadedModel) -> None:
         first = sample_picture()
         wide = first.transpose(Image.Transpose.FLIP_LEFT_RIGHT).resize(WIDE)
-        images = [first, wide, first.transpose(Image.Transpose.FLIP_TOP_BOTTOM)]
-        encoded = [[loaded.encode_alone(image, question) for question in QUESTIONS] for image in images]
+        self.images = [first, wide, first.transpose(Image.Transpose.FLIP_TOP_BOTTOM)]
+        encoded = [[loaded.encode_alone(image, question) for question in QUESTIONS] for image in self.images]
         with running(loaded.model):
-            answers = [torch.cat([loaded.logits([text], seen) for text, seen in row]) for row in encoded]
-        return cls(images, [[text | seen for text, seen in row] for row in encoded], answers)
+            self.answers = [torch.cat([loaded.logits([text], seen) for text, seen in row]) for row in encoded]
+        self.inputs = [[text | seen for text, seen in row] for row in encoded]
 
     def fault(self, sharing: Sharing, order: Sequence[int]) -> str | None:
         """What differs from asking alone when the pictures come in this order; None if nothing does."""

@@ -275,10 +275,15 @@ class TrunkRunner:
         return torch.stack([rows[number] for number in range(len(branches))], dim=1)
 
     def _read_trunk(self, trunk: int, inputs: Mapping[str, Tensor]) -> Output:
-        """The model's own cache after the trunk."""
+        """The model's own cache after the trunk, and on the way the positions that it gives to the trunk's tokens."""
         of_picture = self._loaded.pictures.made
         cut = {name: value if name in of_picture else value[:, :trunk] for name, value in inputs.items()}
-        with self._noting_positions():
+        self._seen_positions, text = None, language_model(self._model)
+
+        def note(module: Module, args: object, kwargs: Mapping[str, Tensor]) -> None:
+            self._seen_positions = kwargs.get("position_ids")
+
+        with nullcontext() if text is None else text.register_forward_pre_hook(note, with_kwargs=True):
             output = self._model(**cut, use_cache=True, **self._keeping(torch.tensor([trunk - 1])))
         kept = getattr(output, "past_key_values", None)
         if kept is None:
@@ -307,21 +312,6 @@ class TrunkRunner:
     def _keeping(self, positions: Tensor) -> dict[str, Tensor]:
         """Logits at these positions only, where the model can be asked for some."""
         return {"logits_to_keep": positions.to(self._model.device)} if "logits_to_keep" in self._accepted else {}
-
-    @contextmanager
-    def _noting_positions(self) -> Iterator[None]:
-        """Remembers the positions that the model gives to the tokens of the trunk."""
-        self._seen_positions, text = None, language_model(self._model)
-        forward = getattr(text, "forward", None)
-
-        def noting(*args: object, position_ids: Tensor = None, **kwargs: object) -> Output:
-            assert forward is not None
-            self._seen_positions = position_ids
-            return forward(*args, position_ids=position_ids, **kwargs)
-
-        known = forward is not None and "position_ids" in inspect.signature(forward).parameters
-        with replaced(text, "forward", noting) if known else nullcontext():
-            yield
 
 
 def _after(positions: Tensor, branches: int, length: int) -> Tensor:

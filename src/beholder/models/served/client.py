@@ -177,7 +177,6 @@ class Client:
         return TemporaryFailure(self.clipped(str(error) or type(error).__name__))
 
     def _error_text(self, body: bytes) -> tuple[str, str]:
-        """The code and the message of the server's error."""
         text = body.decode("utf-8", "replace")
         with contextlib.suppress(ValueError, RecursionError):
             error = self._key.cut_from(json.loads(text))
@@ -199,7 +198,6 @@ class Client:
 
 
 def _results(tasks: Sequence[Future[Result]]) -> list[Result]:
-    """All results, or the first error."""
     while True:
         # Polled: a signal that another thread caught does not end an unlimited wait.
         done, waiting = wait(tasks, LOOK_SECONDS, FIRST_EXCEPTION)

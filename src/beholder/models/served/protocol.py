@@ -27,7 +27,7 @@ GUIDED: dict[str, Callable[[list[str]], object]] = {
     "guided_choice": lambda words: words,
 }  # how vLLM is given the only answers allowed: since version 0.12, and before
 Body = dict[str, object]
-Messages = list[dict[str, object]]
+Json = Mapping[str, Any]  # an object as the server gave it
 FLOOR = -87.0  # stands for the logarithm of nothing: stored cells are finite
 SPELLINGS = 6  # how many tokens of a vocabulary can spell one word: three casings, with and without a space
 POLICY_CODES = ("content_filter", "content_policy_violation")
@@ -87,14 +87,14 @@ REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
 # Reading the protocol
 
 
-def mapping(body: object) -> Mapping[str, Any]:
+def mapping(body: object) -> Json:
     """The reply, if it is an object."""
     if not isinstance(body, Mapping):
         raise Garbled("the reply is no object")
     return body
 
 
-def part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def part(of: Json, name: str) -> Json:
     """A part that is an object; empty if the server left it out."""
     value = of.get(name)
     return value if isinstance(value, Mapping) else {}
@@ -246,12 +246,13 @@ class RequestForm(NamedTuple):
     """Whether it reports the probability of a word at the end of the prompt, so that no wanted word is unseen."""
     guided: str = ""  # what it calls the list of allowed answers, if answers are to be only these
 
-    def question(self, model: str, messages: Messages, *words: str) -> Body:
+    def question(self, model: str, picture: str, text: str, *words: str) -> Body:
         """The body of a request; only these words are allowed as answers where the form has that.
 
         One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution.
         """
-        body: Body = {"model": model, "messages": messages, "stream": False}
+        parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": text}]
+        body: Body = {"model": model, "messages": [{"role": "user", "content": parts}], "stream": False}
         if self.guided:
             body[self.guided] = GUIDED[self.guided](list(words))
         if self.sampled:
@@ -272,22 +273,8 @@ def data_url(image: Image.Image, asking: Asking) -> str:
     return f"data:image/{asking.image};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def messages_of(picture: str, words: str) -> Messages:
-    parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": words}]
-    return [{"role": "user", "content": parts}]
-
-
 def ending(body: Body, word: str) -> Body:
     """The body of a request for the probability of a word as the beginning of the answer to this one."""
     started = [*body["messages"], {"role": "assistant", "content": word}]  # type: ignore[misc]
     form = {"add_generation_prompt": False, "continue_final_message": True, "prompt_logprobs": 0}
     return {"model": body["model"], "messages": started, "stream": False, "temperature": 0, "max_tokens": 1, **form}
-
-
-def casings(word: str) -> list[str]:
-    """A word as it may begin an answer.
-
-    >>> casings("Yes")
-    ['Yes', 'yes', 'YES']
-    """
-    return list(dict.fromkeys([word, word.lower(), word.upper()]))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image
@@ -27,12 +27,13 @@ from beholder.models.scorer import Floats
 from beholder.models.served import protocol
 from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_for, read_address
 from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
-from beholder.models.served.protocol import Body, Cell, RequestForm
+from beholder.models.served.protocol import Body, Cell, Json, RequestForm
 from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction
 
 MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
 CHAT = "/chat/completions"
+CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
 PLAIN = Instruction("{}", yes="Yes", no="No")  # used when no study gives a wording
 Answer = TypeVar("Answer")
 Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
@@ -109,8 +110,8 @@ class ServedScorer:
         return [self._read(job, reply) for job, reply in zip(jobs, replies, strict=True)]
 
     def _question(self, job: Job) -> Body:
-        messages = protocol.messages_of(job[1], self._instruction.ask(job[2]))
-        return self._form.question(self._bare.weights, messages, self._instruction.yes, self._instruction.no)
+        asked = self._instruction
+        return self._form.question(self._bare.weights, job[1], asked.ask(job[2]), asked.yes, asked.no)
 
     def _read(self, job: Job, reply: Mapping[str, object] | None) -> Cell:
         """A cell of one reply; None is a refusal by policy."""
@@ -136,8 +137,8 @@ class ServedScorer:
         if cell.seen or not self._form.prompted or answer is None:
             return cell
         # The probabilities of both words in three casings, each put at the end of the prompt.
-        words = [cased for word in (self._instruction.yes, self._instruction.no) for cased in protocol.casings(word)]
-        asked = [(word, _ask(line, protocol.ending(body, word), protocol.mapping)) for word in words]
+        words = [case(word) for word in (self._instruction.yes, self._instruction.no) for case in CASES]
+        asked = [(word, _ask(line, protocol.ending(body, word), protocol.mapping)) for word in dict.fromkeys(words)]
         found = [(word, protocol.prompt_word(reply, word)) for word, reply in asked if reply is not None]
         return self._cell_of(answer, [(word, value) for word, value in found if value is not None])
 
@@ -219,7 +220,6 @@ def _listed(client: Client) -> dict[str, Mapping[str, object]]:
 def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tuple[RequestForm, Mapping[str, object]]:
     """The best form of request that the server accepts, and its first answer."""
     grey = protocol.data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
-    messages = protocol.messages_of(grey, "Is this picture grey? Answer with Yes or No.")
     refused: Declined | None = None
     understood: str | None = None
     for form in _forms(address.asking):
@@ -227,7 +227,10 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
             continue
         more = {"n": 2} if form.sampled and form.many else {}
         try:
-            body = {**form.question(address.model, messages, *STRANGE), **more}
+            body = {
+                **form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE),
+                **more,
+            }
             reply = client.ask("POST", CHAT, body, _with_choices)
         except Declined as error:
             if error.status in NOT_OF_THE_FORM or error.status >= 500:
@@ -260,13 +263,12 @@ def _prompted(client: Client, body: dict[str, object]) -> bool:
     return protocol.prompt_word(reply, "Yes") is not None
 
 
-def _with_choices(body: Any) -> Mapping[str, object]:
+def _with_choices(body: object) -> Json:
     protocol.choices(body)
-    return body  # type: ignore[no-any-return]
+    return protocol.mapping(body)
 
 
 def _forms(asking: Asking) -> list[RequestForm]:
-    """Forms of the request, the most informative first."""
     limits = ("max_tokens", "max_completion_tokens")
     if asking.answers == "guided":
         return [RequestForm(True, limit, guided=guided) for guided, limit in product(protocol.GUIDED, limits)]
@@ -332,7 +334,7 @@ def _notes(
 FILES, BATCHES = "/files", "/batches"
 WAITING = ("validating", "in_progress", "finalizing")
 POLL_SECONDS = 30.0
-Answered = Mapping[str, Any] | None  # the reply's body; None where the server's policy forbade an answer
+Answered = Json | None  # the reply's body; None where the server's policy forbade an answer
 
 
 def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) -> list[Answered]:
@@ -357,7 +359,7 @@ def answered(client: Client, path: str, bodies: Sequence[Body], folder: Path) ->
     return [_body(replies.get(str(number), {}), name) for number in range(len(bodies))]
 
 
-def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
+def _finished(client: Client, name: str, state: Path) -> Json:
     """The batch when it is done; Ctrl-C ends the wait, not the batch."""
     while True:
         batch = client.ask("GET", f"{BATCHES}/{name}", None, protocol.mapping)
@@ -373,7 +375,7 @@ def _finished(client: Client, name: str, state: Path) -> Mapping[str, Any]:
         time.sleep(POLL_SECONDS)
 
 
-def _body(reply: Mapping[str, Any], name: str) -> Answered:
+def _body(reply: Json, name: str) -> Answered:
     """The body of one reply; None for a refusal by policy."""
     response = protocol.part(reply, "response")
     body = protocol.part(response, "body")
@@ -398,13 +400,11 @@ def _form(text: str) -> Upload:
 
 
 def _named(reply: object) -> str:
-    """The server's name for what it was sent."""
     name = protocol.mapping(reply).get("id")
     if not isinstance(name, str) or not name:
         raise protocol.Garbled("the reply has no id")
     return name
 
 
-def _lines(reply: object) -> list[Mapping[str, Any]]:
-    """The lines of a file of replies."""
+def _lines(reply: object) -> list[Json]:
     return [protocol.mapping(line) for line in reply] if isinstance(reply, list) else []

@@ -20,7 +20,7 @@ from beholder.chapter.finding import (
     metric_rows,
     once_per_table,
     one_row,
-    turned,
+    swapped,
     verdict_of_rows,
     widest_first,
     with_metrics,
@@ -216,7 +216,7 @@ def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:
         levels = ""
         if len(values) > 1:  # the rest of several groups has no row of its own
             levels = f"average precision {percent(values[first])} against {percent(values[1 - first])}, "
-        bounds = points_range(row if row["value"] >= 0 else turned(row))
+        bounds = points_range(row if row["value"] >= 0 else swapped(row))
         gap = f"a gap of {points(abs(row['value']))} points ({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})"
         yield f"“{row['concept']}” is recognised worse in {pair.worse(row)}: {levels}{gap}."
     which = "All values are at the same prevalence for both groups"
@@ -331,7 +331,7 @@ def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
             f"off by {points(root(first['value']))} points in {pair.images[worse]} and by "
             f"{points(root(second['value']))} in {pair.images[1 - worse]}, after removing what chance adds"
         )
-    wide = row if row["value"] >= 0 else turned(row)
+    wide = row if row["value"] >= 0 else swapped(row)
     value, *bounds = (SQUARE_POINTS * wide[name] for name in ("value", "low", "high") if wide[name] is not None)
     across = f", {bounds[0]:.0f} to {bounds[1]:.0f}".replace("-", MINUS) if bounds else ""
     gap = f"gap of the squares {value:.0f} square points{across}"

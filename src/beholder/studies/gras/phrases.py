@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import FOUND, deciding_rows, metric_rows, turned, widest_first, with_metrics
+from beholder.chapter.finding import FOUND, deciding_rows, metric_rows, swapped, widest_first, with_metrics
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import PLAIN
 from beholder.studies.gras.groups import ATTRIBUTES
@@ -78,11 +78,11 @@ def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's gap as it was judged, the higher group first, the largest first.
 
     With the columns `found`, `plain` (the published gap, without regard to other labels) and its `remark`, `wording`
-    (the share that changes with it), `valence`, and `turned` where the published row names the other group first.
+    (the share that changes with it), `valence`, and `swapped` where the published row names the other group first.
     """
     table = deciding_rows(part, "largest_gap")
-    rows = [turned(row) if (row["value"] or 0.0) < 0 else {**row, "turned": False} for row in table.to_dicts()]
-    table = pl.DataFrame(rows, schema={**table.schema, "turned": pl.Boolean()}).with_columns(found=FOUND)
+    rows = [swapped(row) if (row["value"] or 0.0) < 0 else {**row, "swapped": False} for row in table.to_dicts()]
+    table = pl.DataFrame(rows, schema={**table.schema, "swapped": pl.Boolean()}).with_columns(found=FOUND)
     table = with_metrics(table, part, TRAIT, wording="wording_share")
     for other in (
         metric_rows(part, "largest_gap").select(*TRAIT, plain="value", remark="note"),

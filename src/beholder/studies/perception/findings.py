@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, metric_rows, turned, verdict_of_rows
+from beholder.chapter.finding import Finding, finding, metric_rows, swapped, verdict_of_rows
 from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.family import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
@@ -202,7 +202,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             headline = f"{by}, no difference is found"
             yield _none_found(rows, "gap", headline, _none_of(rows, "difference", "between groups"))
         for widest in clear[:1]:
-            row = turned(widest) if widest["value"] < 0 else widest  # the higher group less the lower one
+            row = swapped(widest) if widest["value"] < 0 else widest  # the higher group less the lower one
             first, second = pair(row)
             headline = f"{by}, the widest gap that is found is in {dimension(row['concept'])}: {first} above {second}"
             within = f"{row['variant']}, " if row["variant"] else ""
@@ -228,7 +228,7 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
             verdict = verdict_of_rows(gaps)
             yield finding(rows[0], "markedness", headline, sentence, verdict=verdict, more=[*rows[1:], *gaps])
             continue
-        row = turned(clear[0]) if beyond(clear[0]) < 0 else clear[0]
+        row = swapped(clear[0]) if beyond(clear[0]) < 0 else clear[0]
         than = row["against"] if row["value"] >= 0 else "their word explains"
         headline, places = f"The model treats {row['group']} as the default more than {than}", decimals_of(row, 0)
         expected = signed({**row, "value": row["landmark"] or 0.0}, places)
