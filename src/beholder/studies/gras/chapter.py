@@ -27,17 +27,7 @@ from beholder.chapter.numbers import ABSENT, Result, count, percent, points, poi
 from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings
-from beholder.studies.gras.phrases import (
-    CROSSED,
-    MOST_MODELS,
-    TOP,
-    attribute_name,
-    attribute_names,
-    attributes,
-    group_name,
-    pair_names,
-    score,
-)
+from beholder.studies.gras.phrases import attribute_name, attribute_names, attributes, group_name, pair_names, score
 from beholder.studies.gras.planted import gras_planted
 from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
@@ -115,15 +105,15 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
     yield "The study's abstract prints 100 minus the score, where higher is fairer."
     if one_row(part, "bias_score_expected") is not None:
         yield "Shuffled labels: the same score when the labels mean nothing, with the range of 95 % of the shuffles."
-    if part["model"].n_unique() > MOST_MODELS:
-        yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
+    if part["model"].n_unique() > phrases.MOST_MODELS:
+        yield f"Heat maps and wordings are drawn for runs of up to {count(phrases.MOST_MODELS)} models."
     if missing := attributes(part, absent=True):
         yield f"No images to compare: {attribute_names(missing)}."
 
 
 def _gaps(part: pl.DataFrame) -> Table:
     models = by_model(part)
-    rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, TOP)]
+    rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, phrases.TOP)]
     columns: list[Column] = [
         ("Valence", "valence"),
         ("Higher", lambda row: pair_names(row)[0]),
@@ -139,7 +129,7 @@ def _gaps(part: pl.DataFrame) -> Table:
         "plain mean minus lowest. Wording: the share of the group differences that changes with the wording. "
         f"{INTERVALS} results.csv lists all traits."
     )
-    named: dict[str, Any] = {"title": f"The {count(TOP)} largest gaps of each attribute", "topic": "gaps"}
+    named: dict[str, Any] = {"title": f"The {count(phrases.TOP)} largest gaps of each attribute", "topic": "gaps"}
     extras = ("Valence", "Published", "Wording")
     return tabled(part, rows, [ATTRIBUTE, ("Trait", "concept")], columns, caption=caption, extras=extras, **named)
 
@@ -167,7 +157,7 @@ def _share_cell(row: Result) -> Cell:
 
 
 def _intersections(part: pl.DataFrame) -> Table:
-    rows = [row for _, own in by_model(part) for row in phrases.ends(phrases.favoured(own), CROSSED)]
+    rows = [row for _, own in by_model(part) for row in phrases.ends(phrases.favoured(own), phrases.CROSSED)]
     columns: list[Column] = [
         ("n", "n"),
         ("Points", lambda row: Cell(signed(row["value"]), points_range(row), row["found"])),
