@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+Spec = dict[str, Any]  # Vega-Lite, or a part of it
+
 WOMEN, MEN = "#c9741f", "#2a9d8f"
 """One colour for women and one for men, everywhere; shapes tell them apart as well."""
 GROUP_COLOURS = {"woman": WOMEN, "man": MEN}
@@ -19,7 +21,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 PAPER_WIDTH = 560
 
 
-def config(ink: str) -> dict[str, Any]:
+def config(ink: str) -> Spec:
     """Vega-Lite configuration: no frame, no background, faint grid."""
     text = {"labelColor": ink, "titleColor": ink, "labelFont": FONT, "titleFont": FONT}
     return {

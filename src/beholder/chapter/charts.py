@@ -21,6 +21,7 @@ from beholder.chapter.chart_style import (
     PAPER_INK,
     PAPER_WIDTH,
     QUIET,
+    Spec,
     config,
     legend_columns,
     series_colours,
@@ -52,14 +53,14 @@ class Figure(NamedTuple):
     model: str = ""
     """The model that it is about, where a run has several."""
 
-    def spec(self, *, ink: str, width: int | str) -> dict[str, Any]:
+    def spec(self, *, ink: str, width: int | str) -> Spec:
         """The chart as Vega-Lite."""
         sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
         said = f"{self.title}. {self.caption}"  # for who hears the page
         return {**sized.to_dict(validate=False), "config": config(ink), "description": said}
 
-    def paper(self) -> dict[str, Any]:
+    def paper(self) -> Spec:
         """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
         room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
         spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
@@ -100,8 +101,8 @@ class Axis(NamedTuple):
 
     title: str | None
     percent: bool = False
-    scale: Mapping[str, Any] = {}  # options of the scale, such as its `domain` or `type`
-    labels: Mapping[str, Any] | None = None  # options of the axis, in place of the usual ones
+    scale: Spec | None = None  # options of the scale, such as its `domain` or `type`
+    labels: Spec | None = None  # options of the axis, in place of the usual ones
 
     def x(self, field: str = "value") -> alt.X:
         """As the horizontal axis of a field."""
@@ -111,7 +112,7 @@ class Axis(NamedTuple):
         """As the vertical axis of a field."""
         return alt.Y(f"{field}:Q", **self._options())
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Spec:
         usual = percent_axis() if self.percent else points_axis()
         axis = usual if self.labels is None else alt.Axis(**self.labels)
         return {"title": self.title, "axis": axis, **({"scale": alt.Scale(**self.scale)} if self.scale else {})}
@@ -190,7 +191,7 @@ def bars(
     else:
         base = chart(rows).encode(y=names_down(rows, down), x=x.x())
         base = base.encode(yOffset=alt.YOffset(f"{lane}:N", sort=lanes)) if lane else base
-    size: dict[str, Any] = {"cornerRadiusEnd": 2} if lane else {"height": BAR}
+    size: Spec = {"cornerRadiusEnd": 2} if lane else {"height": BAR}
     bar = base.mark_bar(aria=False, **size).encode(color=marks.colour, tooltip=[*tips] or tooltip(down, lane))
     if any("found" in row for row in rows):
         bar = bar.encode(opacity=shown(PALE))
@@ -229,7 +230,7 @@ def heatmap(
     legend = alt.Legend(title=unit, gradientLength=160, gradientThickness=8, labelExpr=sign, values=values)
     angle = -90 if max(map(len, columns), default=0) > 4 else 0
     top = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelLimit=180)
-    left: dict[str, Any] = {"ticks": False, "domain": False}
+    left: Spec = {"ticks": False, "domain": False}
     if headings:
         bold = {"test": f"indexof({json.dumps(list(headings))}, datum.value) >= 0", "value": 700}
         left |= {"labelFontWeight": {"condition": bold, "value": 400}, "labelFontSize": 10}
@@ -310,7 +311,7 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
 # Parts
 
 
-def chart(values: list[dict[str, Any]]) -> alt.Chart:
+def chart(values: Rows) -> alt.Chart:
     """A chart of these values."""
     data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
     return alt.Chart(data)

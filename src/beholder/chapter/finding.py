@@ -6,7 +6,7 @@ import html
 import weakref
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
         verdict, headline, sentence = (html.escape(text) for text in (self.marked, self.headline, self.sentence))
         return f"<p>({verdict}) <b>{headline}.</b> {sentence}</p>"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Result:
         """The finding as `findings.json` has it; these names are our API."""
         first = self.rows[0] if self.rows else {}
         numbers = {name: first.get(name) for name in ("metric", "value", "low", "high", "p_value", "n")}

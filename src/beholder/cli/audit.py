@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from beholder._audit import audit_models
-from beholder._compare import Scored, compare_models, scored_models, told_apart
+from beholder._compare import Scored, compare_models, distinct_names, scored_models
 from beholder._measure import measure_scores
 from beholder._options import AuditOptions
 from beholder._plan import uncompared
@@ -37,6 +37,7 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study, load
 
 LISTED = 10
+Params = Mapping[str, Any]  # of a command, by name
 LEFT_TO_EACH = (
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
     *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),
@@ -47,14 +48,11 @@ LEFT_TO_EACH = (
 @cli.takes(*cli.OPTIONS)
 def audit_command(
     context: typer.Context,
-    models: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="MODEL",
-            help="A hub id, a local folder, onnx:DIR or a name from `beholder list models`. Default: the "
-            "reference models.",
-        ),
-    ] = None,
+    models: list[str] | None = typer.Argument(
+        None,
+        metavar="MODEL",
+        help="A hub id, a local folder, onnx:DIR or a name from `beholder list models`. Default: the reference models.",
+    ),
     config: cli.Config = None,
     study: list[str] | None = None,
     log: list[str] | None = None,
@@ -80,7 +78,7 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def asked(params: Mapping[str, Any], *, quiet: bool) -> tuple[list[Study], AuditOptions]:
+def asked(params: Params, *, quiet: bool) -> tuple[list[Study], AuditOptions]:
     """The studies and the options that parameters of a command mean; one that is not there has its default."""
     known = {*cli.OPTIONS, *(option.name for option in cli.study_options())}
     chosen = {name: value for name, value in params.items() if name in known}
@@ -103,7 +101,7 @@ def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> 
         note(f"Report: {(run.folder / 'report.html').resolve()}")
 
 
-def recorded_params(folder: Path) -> dict[str, Any]:
+def recorded_params(folder: Path) -> Params:
     """The parameters of `beholder audit` with which a run was made."""
     if not (folder / cli.FILE).is_file():
         raise UsageError(f"{folder} has no {cli.FILE}. Only runs of `beholder audit` have one.")
@@ -116,19 +114,17 @@ def recorded_params(folder: Path) -> dict[str, Any]:
 
 @cli.takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
 def measure_command(
-    study: Annotated[str, typer.Argument(help=f"One of {cli.NAMES}; or custom, with --prompts.")],
-    scores: Annotated[
-        list[str],
-        typer.Option(
-            "--scores",
-            metavar="[NAME=]PATH",
-            help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); the "
-            "studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
-            "a folder of class maps or probability maps. Repeatable; NAME= names the model that made them, so that "
-            "several models share one page.",
-        ),
-    ],
-    model: Annotated[str, typer.Option("--model", help="Name of the model that made the unnamed scores.")] = "imported",
+    study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
+    scores: list[str] = typer.Option(
+        ...,
+        "--scores",
+        metavar="[NAME=]PATH",
+        help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); the "
+        "studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
+        "a folder of class maps or probability maps. Repeatable; NAME= names the model that made them, so that "
+        "several models share one page.",
+    ),
+    model: str = typer.Option("imported", "--model", help="Name of the model that made the unnamed scores."),
     as_json: bool = False,
     quiet: bool = False,
     *,
@@ -163,14 +159,12 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 )
 def compare_command(
     context: typer.Context,
-    models: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="MODEL|RUN",
-            help="Models, named as for `audit`, or run folders, whose scores are read from the store. The first is the "
-            "baseline. Differences are those of another model minus the first.",
-        ),
-    ],
+    models: list[str] = typer.Argument(
+        ...,
+        metavar="MODEL|RUN",
+        help="Models, named as for `audit`, or run folders, whose scores are read from the store. The first is the "
+        "baseline. Differences are those of another model minus the first.",
+    ),
     study: list[str] | None = None,
     as_json: bool = False,
     quiet: bool = False,
@@ -195,7 +189,7 @@ def compare_command(
         note(f"Report: {(found.folder / 'comparison.html').resolve()}")
 
 
-def shared(runs: Mapping[str, Mapping[str, Any]], flags: Mapping[str, Any]) -> dict[str, Any]:
+def shared(runs: Mapping[str, Params], flags: Params) -> Params:
     """What all runs were asked; where they differ, and the command line does not say, nothing can be compared."""
     if not runs:
         return {}
@@ -216,7 +210,7 @@ def _shown(value: object) -> str:
     return shown or "not said"
 
 
-def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], store: str | None) -> list[str | Scored]:
+def _operands(models: Sequence[str], runs: Mapping[str, Params], store: str | None) -> list[str | Scored]:
     """Models by name, and those of runs; two of one name are called after their folders."""
     operands: list[tuple[str, str | Scored]] = []
     for model in models:
@@ -225,7 +219,7 @@ def _operands(models: Sequence[str], runs: Mapping[str, Mapping[str, Any]], stor
             operands += [(model, each) for each in scored_models(load_run(model), stores)]
         else:
             operands.append((model, model))
-    return told_apart(operands)
+    return distinct_names(operands)
 
 
 # `beholder verify`
@@ -284,11 +278,11 @@ def study_command(name: str) -> Any:
 
 def _run_command(
     command: Command,
-    files: Annotated[list[str], typer.Argument(help="Files.")],
+    files: list[str] = typer.Argument(..., help="Files."),
     as_json: bool = False,
     quiet: bool = False,
     *,
-    options: Mapping[str, Any],
+    options: Params,
 ) -> None:
     started = time.monotonic()
     own = {

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from beholder._plan import Fit, fitting_studies
+from beholder.chapter.numbers import Result
 from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
@@ -25,7 +26,6 @@ LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 
 """Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap."""
 SHOWN = dict(metric="subset", comparison="concept", images="n", smallest="value", unit="unit", note="note")
 UNITS = {"1 − b": "below a ratio of 1"}
-Checked = dict[str, Any]
 Source = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, folder:PATH, hf:NAME or wds:URI.")]
 
 
@@ -53,7 +53,7 @@ def surveyed(name: str, data: Path | None, settings: list[str] | None) -> tuple[
         return dataset, survey(dataset, advance)
 
 
-def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Checked:
+def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
     """Everything that the check found, as JSON."""
     return {
         "name": dataset.name,
@@ -77,7 +77,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Checked:
     }
 
 
-def report_lines(found: Checked) -> Iterator[str]:
+def report_lines(found: Result) -> Iterator[str]:
     """The same for a person."""
     bad = found["unreadable"]
     state = f"{len(bad):,} cannot be read" if bad else "all can be read"
@@ -108,7 +108,7 @@ def report_lines(found: Checked) -> Iterator[str]:
         yield from map(_shown, found["can_show"])
 
 
-def _crossing(crossing: Checked) -> str:
+def _crossing(crossing: Result) -> str:
     first, second = crossing["columns"]
     cells = crossing["cells"]
     fewest = min(cells, key=lambda cell: cell["count"])
@@ -118,7 +118,7 @@ def _crossing(crossing: Checked) -> str:
     )
 
 
-def _shown(row: Checked) -> str:
+def _shown(row: Result) -> str:
     value, unit = row["smallest"], row["unit"]
     none = value is None or value > LARGEST.get(unit, math.inf)
     size = "none of a likely size can be shown" if none else f"{value:.2f} {UNITS.get(unit, unit)}"

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 from xml.etree import ElementTree
 
 import typer
@@ -32,31 +32,26 @@ MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
 def gate_command(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN", callback=run_or_latest, help="A run folder, or that of a comparison. Default: runs/latest."
-        ),
-    ] = LATEST,
-    rules: Annotated[Path, typer.Option("--rules", "-r", help="TOML file with the rules; see docs/gate.md.")] = Path(
-        "gate.toml"
+    folder: Path = typer.Argument(
+        LATEST,
+        metavar="RUN",
+        callback=run_or_latest,
+        help="A run folder, or that of a comparison. Default: runs/latest.",
     ),
-    baseline: Annotated[
-        Path | None, typer.Option(help="Run folder of the last release, for rules that say `no worse`.")
-    ] = None,
-    undecided: Annotated[
-        Literal["pass", "fail"] | None,
-        typer.Option(help="What an undecided check does. Default: what the rules say, else pass."),
-    ] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
-    sarif: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write SARIF 2.1.0.")] = None,
-    github: Annotated[
-        bool, typer.Option("--github", help="Print annotations for GitHub, and add a table to its step summary.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every verdict as JSON.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print no table; set only the exit status and write files.")
-    ] = False,
+    rules: Path = typer.Option(Path("gate.toml"), "--rules", "-r", help="TOML file with the rules; see docs/gate.md."),
+    baseline: Path | None = typer.Option(None, help="Run folder of the last release, for rules that say `no worse`."),
+    undecided: Literal["pass", "fail"] | None = typer.Option(
+        None, help="What an undecided check does. Default: what the rules say, else pass."
+    ),
+    junit: Path | None = typer.Option(None, metavar="FILE", help="Also write JUnit XML."),
+    sarif: Path | None = typer.Option(None, metavar="FILE", help="Also write SARIF 2.1.0."),
+    github: bool = typer.Option(
+        False, "--github", help="Print annotations for GitHub, and add a table to its step summary."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print every verdict as JSON."),
+    quiet: bool = typer.Option(
+        False, "--quiet", "-q", help="Print no table; set only the exit status and write files."
+    ),
 ) -> None:
     """A bound is kept if the whole interval keeps it, and broken if the whole interval breaks it, or if the number was
     not measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
@@ -101,7 +96,7 @@ def number_of(one: Verdict) -> str:
     return f"{named} {before}{row['value']:.3g}{interval}".strip()
 
 
-def as_record(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def as_record(verdicts: Sequence[Verdict]) -> dict[str, object]:
     """What `--json` prints."""
     return {
         "passes": not any(one.stops for one in verdicts),

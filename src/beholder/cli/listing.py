@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
 
 import typer
 
 from beholder._options import AuditOptions
+from beholder.chapter.numbers import Result
 from beholder.cli.console import say_json, show
 from beholder.cli.options import takes
 from beholder.datasets import DATASETS, open_dataset
@@ -67,7 +67,7 @@ def _row(entry: ModelEntry, machine: Machine) -> dict[str, object]:
     }
 
 
-def readable(row: dict[str, Any]) -> dict[str, object]:
+def readable(row: Result) -> dict[str, object]:
     """A row of the catalogue for a terminal."""
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
     return {
@@ -137,8 +137,8 @@ def metrics(as_json: bool = False) -> None:
 
 @takes("data")
 def prompts(
-    study: Annotated[str, typer.Option("--study", "-s", help="The study whose prompts to list.")] = "",
-    file: Annotated[Path | None, typer.Option("--file", help="Own prompts: read, check and preview them.")] = None,
+    study: str = typer.Option("", "--study", "-s", help="The study whose prompts to list."),
+    file: Path | None = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
     as_json: bool = False,
     *,
     options: Mapping[str, object],

@@ -264,7 +264,7 @@ def given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def as_toml(entries: Mapping[str, Any]) -> str:
+def as_toml(entries: Mapping[str, object]) -> str:
     """Entries as TOML; a text is written as JSON writes it, which TOML reads too.
 
     >>> print(as_toml({"models": ("a",), "limit": 3, "compat": True}))

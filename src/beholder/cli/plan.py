@@ -11,6 +11,7 @@ import typer
 
 from beholder._plan import plan
 from beholder._run import load_run
+from beholder.chapter.numbers import Result
 from beholder.cli.console import duration, out, say_json, show, size
 from beholder.cli.options import takes
 from beholder.core.errors import UsageError
@@ -186,7 +187,7 @@ def _show_effects(studies: list[str], options: PlanOptions, as_json: bool) -> No
         out.print(f"- {row['concept']}: {row['note']}", markup=False)
 
 
-def _readable(row: dict[str, Any]) -> dict[str, object]:
+def _readable(row: Result) -> dict[str, object]:
     value, detectable = row["value"], row["metric"] == "plan.detectable"
     none = row.get("verdict") or "no number is enough"
     return {

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import typer
 from rich.markup import escape
@@ -15,6 +15,7 @@ from rich.table import Table
 
 from beholder._gate import read_rules
 from beholder._run import load_run
+from beholder.chapter.numbers import Result
 from beholder.cli.console import err, note, out, say_json
 from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.family import VERDICTS
@@ -37,8 +38,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def runs_command(
-    folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
-    as_json: bool = False,
+    folder: Path = typer.Argument(Path("runs"), help="The folder that holds the runs."), as_json: bool = False
 ) -> None:
     if not folder.is_dir():
         raise MissingData(f"There is no folder {folder}. `beholder audit` makes it, unless it is given --out.")
@@ -55,11 +55,11 @@ def runs_command(
     out.print(table)
 
 
-def _entry(path: Path) -> dict[str, Any] | None:
+def _entry(path: Path) -> Result | None:
     """A run in a few words; None for what is no run."""
     if not (path / "run.json").is_file():
         return None
-    entry: dict[str, Any] = {"folder": str(path), "created": "", "models": [], "studies": [], "verdicts": {}}
+    entry: Result = {"folder": str(path), "created": "", "models": [], "studies": [], "verdicts": {}}
     try:
         record = read_record(path)
         names = dict.fromkeys(str(model.get("name")) for model in record.models)
@@ -102,29 +102,21 @@ def report_command(
 
 def export_command(
     folder: RunFolder = LATEST,
-    to: Annotated[
-        Literal["markdown", "latex", "card", "eval-results", "scores", "wandb", "mlflow", "tensorboard"],
-        typer.Option(
-            help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
-            "model-index; eval-results: YAML for the hub's .eval_results; scores: every score with its labels, as "
-            "JSON lines; wandb, mlflow, tensorboard: log the numbers."
-        ),
-    ] = "markdown",
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="A file to write. Default: standard output. A folder for card and eval-results of several models, and "
-            "for the logs of wandb, mlflow and tensorboard.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="With card and eval-results: the model, if the run has several.")
-    ] = None,
-    source: Annotated[
-        str, typer.Option(metavar="URL", help="With card and eval-results: where the run's page can be read.")
-    ] = "",
+    to: Literal["markdown", "latex", "card", "eval-results", "scores", "wandb", "mlflow", "tensorboard"] = typer.Option(
+        "markdown",
+        help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
+        "model-index; eval-results: YAML for the hub's .eval_results; scores: every score with its labels, as "
+        "JSON lines; wandb, mlflow, tensorboard: log the numbers.",
+    ),
+    file: Path | None = typer.Option(
+        None,
+        "--out",
+        "-o",
+        help="A file to write. Default: standard output. A folder for card and eval-results of several models, and "
+        "for the logs of wandb, mlflow and tensorboard.",
+    ),
+    model: str | None = typer.Option(None, help="With card and eval-results: the model, if the run has several."),
+    source: str = typer.Option("", metavar="URL", help="With card and eval-results: where the run's page can be read."),
     data: Path | None = None,
     store: str | None = None,
 ) -> None:

@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated
 
 import typer
 
@@ -48,20 +47,16 @@ def verify_command(store: str | None = None, as_json: bool = False) -> None:
 
 
 def clean_command(
-    model: Annotated[
-        list[str] | None, typer.Option(help="Only this model: its name or the name of its folder (repeatable).")
-    ] = None,
-    older_than: Annotated[
-        str | None, typer.Option(help="Only models not used for so long: 12h, 30d, 8w.", metavar="AGE")
-    ] = None,
-    larger_than: Annotated[
-        str | None, typer.Option(help="Only models larger than: 500MB, 10GB.", metavar="SIZE")
-    ] = None,
-    leftovers: Annotated[
-        bool, typer.Option("--leftovers", help="Remove blocks that were set aside and files of stopped runs.")
-    ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Remove all models.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    model: list[str] | None = typer.Option(
+        None, help="Only this model: its name or the name of its folder (repeatable)."
+    ),
+    older_than: str | None = typer.Option(None, help="Only models not used for so long: 12h, 30d, 8w.", metavar="AGE"),
+    larger_than: str | None = typer.Option(None, help="Only models larger than: 500MB, 10GB.", metavar="SIZE"),
+    leftovers: bool = typer.Option(
+        False, "--leftovers", help="Remove blocks that were set aside and files of stopped runs."
+    ),
+    everything: bool = typer.Option(False, "--all", help="Remove all models."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask."),
     store: str | None = None,
 ) -> None:
     place = Store(store_folder(store))

@@ -50,22 +50,15 @@ class Part(NamedTuple):
 
     value: Array
     error: Array
-    freedom: Array
-    """Degrees of freedom of the error; infinite for a number whose error comes from its own null."""
-    deviate: Array
-    """|value| in errors, on the normal scale."""
-    scale: Array
-    """How much wider than normal its own null is, at least 1."""
-    largest: Array
-    """The largest deviate over scale, of all numbers, in every shuffle: `[n_shuffles]`."""
+    freedom: Array  # degrees of freedom of the error; infinite for a number whose error comes from its own null
+    deviate: Array  # |value| in errors, on the normal scale
+    scale: Array  # how much wider than normal its own null is, at least 1
+    largest: Array  # the largest deviate over scale, of all numbers, in every shuffle: `[n_shuffles]`
     exact: bool
     arrangements: float
-    people: npt.NDArray[np.int_]
-    """Of each number, the people of its smallest group."""
-    least: Array
-    """The least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0."""
-    skew: Array | float = 0.0
-    """Skewness of the number's error: its interval reaches farther to one side (Hall 1992)."""
+    people: npt.NDArray[np.int_]  # of each number, the people of its smallest group
+    least: Array  # the least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0
+    skew: Array | float = 0.0  # skewness of the number's error: its interval reaches farther to one side (Hall 1992)
     sides: tuple[Array, Array] | None = None
     """The values whose difference each number is, within the strata: of the first group, and of the second."""
 
@@ -89,15 +82,12 @@ class Judged(NamedTuple):
     low: Array
     high: Array
     p_value: Array
-    at_most: npt.NDArray[np.bool_]
-    """Where no shuffle reaches the number: p is the smallest that there can be."""
-    found: npt.NDArray[np.bool_]
-    """Where p is at most 0.05; the bounds then leave out 0."""
+    at_most: npt.NDArray[np.bool_]  # where no shuffle reaches the number: p is the smallest that there can be
+    found: npt.NDArray[np.bool_]  # where p is at most 0.05; the bounds then leave out 0
     margin: Array
     people: npt.NDArray[np.int_]
     arrangements: float
-    own: tuple[Array, Array]
-    """Bounds of each number by itself: 95 % of its own null, whatever else is compared."""
+    own: tuple[Array, Array]  # bounds of each number by itself: 95 % of its own null, whatever else is compared
     sides: tuple[Array, Array] | None
     method: str
 

@@ -10,17 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import comb
+from scipy import special
 
 Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 
-def softmax(logits: npt.NDArray[Any], axis: int = 1) -> Array:
+def softmax(logits: Numbers, axis: int = 1) -> Array:
     """Shares of belief along `axis`, in float64; each row (or column) adds up to 1."""
-    logits = np.asarray(logits, dtype=np.float64)
-    powers = np.exp(logits - logits.max(axis=axis, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=axis, keepdims=True))
+    return np.asarray(special.softmax(np.asarray(logits, dtype=np.float64), axis=axis))
 
 
 def correct_share(shares: Array, correct: Mask) -> Array:
@@ -29,7 +28,7 @@ def correct_share(shares: Array, correct: Mask) -> Array:
     return np.where(correct.any(axis=1), total, np.nan)
 
 
-def correct_rank(scores: npt.NDArray[Any], correct: Mask) -> Array:
+def correct_rank(scores: Numbers, correct: Mask) -> Array:
     """Rank of each row's best correct option: 1 is first; ties count half; NaN for a row that has none."""
     best = np.where(correct, scores, -np.inf).max(axis=1, keepdims=True)
     above = ((scores > best) & ~correct).sum(axis=1)
@@ -64,10 +63,10 @@ def chance(correct: Mask) -> Chance:
 def _reciprocal_rank(options: int, right: int) -> float:
     """Mean of 1/rank of the first of `right` options when all orders are as likely: for one, the mean of 1, 1/2, …"""
     places = np.arange(1, options - right + 2)
-    return float((comb(options - places, right - 1) / places).sum() / comb(options, right))
+    return float((special.comb(options - places, right - 1) / places).sum() / special.comb(options, right))
 
 
-def half_precision_mean(values: npt.NDArray[Any]) -> float:
+def half_precision_mean(values: Numbers) -> float:
     """The mean as APA's released scripts take it: values and mean rounded to float16."""
     halves = np.asarray(values, dtype=np.float64).astype(np.float16)
     return float(np.float16(halves.astype(np.float64).mean()))
@@ -80,7 +79,7 @@ class Association(NamedTuple):
     effect: Array
 
 
-def sc_weat(a: npt.NDArray[Any], b: npt.NDArray[Any], *, ddof: int = 1) -> Association:
+def sc_weat(a: Numbers, b: Numbers, *, ddof: int = 1) -> Association:
     """Difference of means and effect size of every column; rows are the images of each group.
 
     `ddof` 1 (the default) takes the sample's standard deviation, 0 the population's: both are in use.
@@ -100,7 +99,7 @@ def spreads(values: Array, *, ddof: int = 1) -> Array:
 # Markedness
 
 
-def unmarked(neutral: npt.NDArray[Any], own_word: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def unmarked(neutral: Numbers, own_word: Numbers) -> npt.NDArray[np.float64]:
     """1 where the neutral prompt scores above the group's own word, 0 where not, NaN where either is missing."""
     missing = np.isnan(neutral) | np.isnan(own_word)
     return np.where(missing, np.nan, (np.asarray(neutral) > np.asarray(own_word)).astype(np.float64))
@@ -120,7 +119,7 @@ class Ranked(NamedTuple):
 
 
 def descending(
-    scores: npt.NDArray[Any], rng: np.random.Generator | None = None, *, released: bool = False
+    scores: Numbers, rng: np.random.Generator | None = None, *, released: bool = False
 ) -> npt.NDArray[np.intp]:
     """Places of the images from the highest score down, a row per column of `scores[n_images, n_rankings]`.
 
@@ -136,17 +135,18 @@ def descending(
     return np.asarray(dealt[np.argsort(-columns[:, dealt], axis=1, kind="stable")])
 
 
-def skew_at_k(ranking: Codes, desired: npt.NDArray[Any], k: int) -> Array:
+def skew_at_k(ranking: Codes, desired: Numbers, k: int) -> Array:
     """ln(share of each group among the first `k` / its desired share); −∞ where there is none of it.
 
     `ranking[..., place]` is the group of the image at that place, from the first.
     """
-    shares = _counts(np.asarray(ranking)[..., :k], len(desired)) / k
+    top = np.asarray(ranking)[..., :k]
+    shares = np.stack([(top == group).sum(axis=-1) for group in range(len(desired))], axis=-1) / k
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares / desired))
 
 
-def ndkl(ranking: Codes, desired: npt.NDArray[Any]) -> Array:
+def ndkl(ranking: Codes, desired: Numbers) -> Array:
     """Kullback–Leibler divergence of every prefix from `desired`, weighted by 1/log2(place + 1), normalised.
 
     `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
@@ -164,23 +164,19 @@ def ndkl(ranking: Codes, desired: npt.NDArray[Any]) -> Array:
     return np.asarray(total / discount.sum())
 
 
-def ranked(order: npt.NDArray[np.intp], codes: Codes, desired: npt.NDArray[Any], k: int) -> Ranked:
+def ranked(order: npt.NDArray[np.intp], codes: Codes, desired: Numbers, k: int) -> Ranked:
     """All three measures of every ranking of `descending`; `codes[i]` is the group of image i."""
     rankings = np.asarray(codes)[order]
     skew = skew_at_k(rankings, desired, k)
     return Ranked(skew, skew.max(axis=1), ndkl(rankings, desired))
 
 
-def _counts(codes: Codes, n_groups: int) -> Array:
-    return np.stack([(codes == group).sum(axis=-1) for group in range(n_groups)], axis=-1).astype(np.float64)
-
-
-def sign_map(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Array:
+def sign_map(first: Numbers, second: Numbers) -> Array:
     """Mean sign of `first − second` over pairs, `[n_pairs, height, width]` each."""
     return np.asarray(np.sign(np.asarray(first, dtype=np.float64) - second).mean(axis=0))
 
 
-def coarse(grey: npt.NDArray[Any], side: int) -> Array:
+def coarse(grey: Numbers, side: int) -> Array:
     """A square grey picture as `side` × `side` means of its blocks; what does not divide is cut off at the edge."""
     block = min(grey.shape) // side
     cut = np.asarray(grey, dtype=np.float64)[: block * side, : block * side]

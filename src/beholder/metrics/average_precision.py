@@ -20,6 +20,7 @@ from scipy import sparse
 from beholder.metrics.intervals import CELLS, Reach, Resampler, log_odds_interval
 
 Array = npt.NDArray[np.floating[Any]]
+Numbers = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer[Any]]
 NOTHING = 1e-30  # stands for an empty denominator; its numerator is 0 too
@@ -144,11 +145,7 @@ def _running_sums(rows: Array) -> Array:
 
 
 def average_precision(
-    scores: npt.NDArray[Any],
-    present: npt.NDArray[Any],
-    weights: npt.NDArray[Any] | None = None,
-    *,
-    prevalence: float | None = None,
+    scores: Numbers, present: Numbers, weights: Numbers | None = None, *, prevalence: float | None = None
 ) -> float:
     """Of one ranking; NaN where no picture with a score shows the concept. Pictures without a score are left out."""
     known = ~np.isnan(scores)

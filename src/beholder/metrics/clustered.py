@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
+from scipy.optimize import brentq
 
 from beholder.metrics.intervals import FEWEST
 
 Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
 Codes = npt.NDArray[np.integer[Any]]
 
 
@@ -33,7 +35,7 @@ class Estimates(NamedTuple):
 class CellMeans:
     """Means of `values[n_images, n_columns]` in cells; `cells[i]` is image i's cell, −1 for none."""
 
-    def __init__(self, values: npt.NDArray[Any], cells: Codes, clusters: npt.NDArray[Any], n_cells: int) -> None:
+    def __init__(self, values: Numbers, cells: Codes, clusters: Numbers, n_cells: int) -> None:
         inside = np.flatnonzero(np.asarray(cells) >= 0)
         values = np.asarray(values, dtype=np.float64).reshape(len(cells), -1)[inside]
         cells = np.asarray(cells)[inside]
@@ -101,7 +103,7 @@ def _bounds(
     return Estimates(value, value - margin, value + margin, n, two_sided(value, error, free))
 
 
-def two_sided(value: Array, error: Array, df: npt.NDArray[Any]) -> Array:
+def two_sided(value: Array, error: Array, df: Numbers) -> Array:
     """p of Student's t that the value is 0; NaN without an error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(2 * special.stdtr(df, -np.abs(value / error)))
@@ -113,7 +115,7 @@ def indicator(codes: Codes, count: int) -> Any:
     return sparse.csr_array((ones, (codes, np.arange(len(codes)))), shape=(count, len(codes)))
 
 
-def polynomial_weights(places: npt.NDArray[Any], degree: int = 2) -> Array:
+def polynomial_weights(places: Numbers, degree: int = 2) -> Array:
     """The matrix that turns values at `places` into those of the least-squares polynomial through them."""
     centred = (places - places.mean()) / (np.ptp(places) or 1.0)
     powers = np.vander(centred, min(degree, len(places) - 1) + 1)
@@ -128,7 +130,7 @@ class BySeed(NamedTuple):
     sets: int
 
 
-def differences(values: npt.NDArray[Any], sets: Codes, side: Codes) -> tuple[npt.NDArray[np.int_], Array]:
+def differences(values: Numbers, sets: Codes, side: Codes) -> tuple[npt.NDArray[np.int_], Array]:
     """Of every set with both sides: mean of the images with `side` 1 less mean of those with −1."""
     n_sets = int(np.max(sets, initial=-1)) + 1
     values = _columns(values)
@@ -138,7 +140,7 @@ def differences(values: npt.NDArray[Any], sets: Codes, side: Codes) -> tuple[npt
     return both, gaps[both]
 
 
-def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+def slopes(values: Numbers, sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
     """Of every set with two levels or more: the least-squares slope of its values over the levels."""
     n_sets = int(np.max(sets, initial=-1)) + 1
     inside = np.flatnonzero(sets >= 0)
@@ -152,7 +154,7 @@ def slopes(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.ND
     return known, np.asarray(belongs @ (off[:, None] * (values - mean[sets])))[known] / spread[known, None]
 
 
-def curvatures(values: npt.NDArray[Any], sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+def curvatures(values: Numbers, sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
     """Of every set with three levels or more: c of its least-squares curve a + b·level + c·level²."""
     n_sets = int(np.max(sets, initial=-1)) + 1
     inside = np.flatnonzero(sets >= 0)
@@ -186,7 +188,7 @@ def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
     return BySeed(shared, np.asarray(total), min(part.sets for part in used))
 
 
-def _columns(values: npt.NDArray[Any]) -> Array:
+def _columns(values: Numbers) -> Array:
     values = np.asarray(values, dtype=np.float64)
     return values[:, None] if values.ndim == 1 else values
 
@@ -207,7 +209,7 @@ class Shares(NamedTuple):
     rest: Array
 
 
-def variance_shares(values: npt.NDArray[Any], factors: Mapping[str, npt.NDArray[Any]]) -> Shares | None:
+def variance_shares(values: Numbers, factors: Mapping[str, Numbers]) -> Shares | None:
     """Shares of each factor in every column of `values`; None where no factor varies or too few rows are there."""
     values = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     levels = {name: _levels(labels) for name, labels in factors.items()}
@@ -227,7 +229,7 @@ def variance_shares(values: npt.NDArray[Any], factors: Mapping[str, npt.NDArray[
     return Shares(list(levels), np.array(shares), rest)
 
 
-def _levels(labels: npt.NDArray[Any]) -> Array:
+def _levels(labels: Numbers) -> Array:
     _, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes[:, None] == np.arange(1, codes.max(initial=0) + 1), dtype=np.float64)
 
@@ -250,17 +252,16 @@ class Pooled(NamedTuple):
     spread: float  # standard deviation of the true group means: 0 means that groups differ by no more than their errors
 
 
-def partial_pooling(means: Array, errors: Array, *, steps: int = 100) -> Pooled:
+def partial_pooling(means: Array, errors: Array) -> Pooled:
     """Pooled means of groups with known standard errors; the spread by Paule and Mandel's equation."""
-    low, high = 0.0, max(float(np.var(means)) * len(means), 1e-12)
-    if _heterogeneity(means, errors, 0.0) <= len(means) - 1:
-        variance = 0.0
-    else:
-        for _ in range(steps):
-            variance = (low + high) / 2
-            too_small = _heterogeneity(means, errors, variance) > len(means) - 1
-            low, high = (variance, high) if too_small else (low, variance)
-        variance = (low + high) / 2
+
+    def excess(variance: float) -> float:
+        """Of the spread of the means over what their errors and this variance between groups would give."""
+        weight = 1 / (errors**2 + variance)
+        return float((weight * (means - (weight * means).sum() / weight.sum()) ** 2).sum()) - (len(means) - 1)
+
+    most = max(float(np.var(means)) * len(means), 1e-12)
+    variance = float(brentq(excess, 0.0, most, xtol=1e-300)) if excess(0.0) > 0 else 0.0
     weight = 1 / (errors**2 + variance)
     overall = float((weight * means).sum() / weight.sum())
     own = variance / (variance + errors**2)
@@ -269,9 +270,3 @@ def partial_pooling(means: Array, errors: Array, *, steps: int = 100) -> Pooled:
     unknown_spread = 2 / max(len(means) - 3, 1) * ((1 - own) * (means - overall)) ** 2
     error = np.sqrt(own * errors**2 + (1 - own) ** 2 / weight.sum() + unknown_spread)
     return Pooled(own * means + (1 - own) * overall, error, overall, float(np.sqrt(variance)))
-
-
-def _heterogeneity(means: Array, errors: Array, variance: float) -> float:
-    weight = 1 / (errors**2 + variance)
-    centre = (weight * means).sum() / weight.sum()
-    return float((weight * (means - centre) ** 2).sum())

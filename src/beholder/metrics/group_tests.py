@@ -18,6 +18,7 @@ from scipy.optimize import elementwise
 from beholder.metrics.intervals import Estimate, studentised_interval, studentised_tails
 
 Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
 MOST = 1e6
@@ -61,7 +62,7 @@ class Columns:
     while they are small: memory does not grow past a few hundred megabytes whatever the number of rows.
     """
 
-    def __init__(self, values: npt.NDArray[Any], rows: npt.NDArray[np.int_] | None = None) -> None:
+    def __init__(self, values: Numbers, rows: npt.NDArray[np.int_] | None = None) -> None:
         self._values, self._rows = values, rows
         length = len(values) if rows is None else len(rows)
         width = max(1, BLOCK_CELLS // max(1, length))
@@ -240,7 +241,7 @@ def _sums_of_squares(moments: Moments) -> tuple[Array, Array, Array, int, Array]
     return between, within, between + within, k - 1, moments.size.sum(axis=0) - k
 
 
-def repeated_measures_anova(scores: npt.NDArray[Any]) -> GroupTest:
+def repeated_measures_anova(scores: Numbers) -> GroupTest:
     """Do the wordings differ? `scores[n_rows, n_columns, n_wordings]`, every row rated in every wording.
 
     The univariate F without a sphericity correction, as `statsmodels.AnovaRM` gives it.
@@ -265,13 +266,13 @@ def _wording_sums(scores: Array) -> tuple[Array, Array]:
     return len(scores) * (by_wording**2).sum(axis=1), (centred**2).sum(axis=(0, 2))
 
 
-def _column_blocks(scores: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
+def _column_blocks(scores: Numbers) -> Iterator[Numbers]:
     width = max(1, BLOCK_CELLS // max(1, scores.shape[0] * scores.shape[2]))
     for start in range(0, scores.shape[1], width):
         yield scores[:, start : start + width]
 
 
-def friedman(scores: npt.NDArray[Any]) -> GroupTest:
+def friedman(scores: Numbers) -> GroupTest:
     """Friedman's test across wordings, ties corrected: `scores[n_rows, n_columns, n_wordings]`."""
     n, _, k = scores.shape
     parts = [_rank_sums(part) for part in _column_blocks(scores)]
@@ -283,7 +284,7 @@ def friedman(scores: npt.NDArray[Any]) -> GroupTest:
     return GroupTest(statistic, df, np.full_like(statistic, np.nan), special.chdtrc(df, statistic))
 
 
-def _rank_sums(scores: npt.NDArray[Any]) -> tuple[Array, Array]:
+def _rank_sums(scores: Numbers) -> tuple[Array, Array]:
     """Sum of each wording's ranks over the rows, and what ties take from their variance, in every column."""
     _, columns, k = scores.shape
     rank_sums, ties = np.zeros((columns, k)), np.zeros(columns)
@@ -345,12 +346,12 @@ def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
     return EQUIVALENT if same else UNDECIDED
 
 
-def benjamini_hochberg(p_values: npt.NDArray[Any]) -> Array:
+def benjamini_hochberg(p_values: Numbers) -> Array:
     """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q."""
     return _adjusted(p_values, stats.false_discovery_control)
 
 
-def holm(p_values: npt.NDArray[Any]) -> Array:
+def holm(p_values: Numbers) -> Array:
     """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α."""
 
     def step_down(p_values: Array) -> Array:
@@ -361,7 +362,7 @@ def holm(p_values: npt.NDArray[Any]) -> Array:
     return _adjusted(p_values, step_down)
 
 
-def _adjusted(p_values: npt.NDArray[Any], adjust: Callable[[Array], Array]) -> Array:
+def _adjusted(p_values: Numbers, adjust: Callable[[Array], Array]) -> Array:
     """Along the last axis; NaN (no test) stays NaN and counts for nothing."""
 
     def known(row: Array) -> Array:
@@ -373,7 +374,7 @@ def _adjusted(p_values: npt.NDArray[Any], adjust: Callable[[Array], Array]) -> A
     return np.apply_along_axis(known, -1, np.asarray(p_values, dtype=np.float64))
 
 
-def simes(p_values: npt.NDArray[Any]) -> Array:
+def simes(p_values: Numbers) -> Array:
     """One p-value for "at least one of these holds", valid for positively dependent tests such as wordings."""
     ordered = np.sort(np.asarray(p_values, dtype=np.float64), axis=-1)  # NaN sort to the end
     known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)

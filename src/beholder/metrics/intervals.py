@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
 CELLS = 1 << 22  # weights held at once: draws come in parts, so memory does not grow with images × draws
 KEPT = 1 << 26  # weights kept for the next number, a byte each where there are several parts; drawing them anew is slow
 
@@ -40,7 +41,7 @@ class Resampler:
 
     def __init__(
         self,
-        clusters: npt.NDArray[Any],
+        clusters: Numbers,
         rng: np.random.Generator,
         draws: int = 2000,
         *,
@@ -55,7 +56,7 @@ class Resampler:
             self._sizes = np.bincount(apart[:, 0])[np.unique(apart[:, 0])].tolist()
             self.n_clusters = len(apart)
         self._seed = int(rng.integers(2**63))
-        self._kept: list[npt.NDArray[Any]] = []
+        self._kept: list[Numbers] = []
 
     @property
     def cluster_of(self) -> npt.NDArray[np.intp]:
@@ -92,7 +93,7 @@ class Resampler:
         return np.concatenate(parts)
 
 
-def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interval:
+def percentile_interval(draws: Numbers, level: float = 0.95) -> Interval:
     """The middle `level` of the draws; draws that came out undefined are left aside."""
     defined = draws[np.isfinite(draws)]
     if defined.size < draws.size / 2 or not defined.size:
@@ -101,7 +102,7 @@ def percentile_interval(draws: npt.NDArray[Any], level: float = 0.95) -> Interva
     return Interval(float(low), float(high))
 
 
-def centred_interval(draws: npt.NDArray[Any], value: float, level: float = 0.95) -> Interval:
+def centred_interval(draws: Numbers, value: float, level: float = 0.95) -> Interval:
     """The spread of the draws laid around `value`, for numbers whose draws are off it on average.
 
     A draw shows some pictures twice, and a precision or a distance from 0 comes out larger for that; how far draws
@@ -256,7 +257,7 @@ def log_odds_interval(value: float, error: float, freedom: float, level: float =
     return Interval(float(expit(centre - margin)), float(expit(centre + margin)))
 
 
-def clustered_share_interval(hits: npt.NDArray[Any], people: npt.NDArray[Any]) -> Interval:
+def clustered_share_interval(hits: Numbers, people: Numbers) -> Interval:
     """Of a share of yes and no, of which several may be of one person: exact where each is of another.
 
     Else Student's on the log-odds over people; none where fewer than five, or where all or none say yes.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from beholder import __version__
 from beholder.calibration.summary import WIDER, promises
-from beholder.chapter.numbers import ABSENT
+from beholder.chapter.numbers import ABSENT, Result
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.read import read_text
@@ -79,7 +79,7 @@ def heats(table: pl.DataFrame) -> list[Heat]:
     return made
 
 
-def heat_cell(row: dict[str, Any]) -> HeatCell:
+def heat_cell(row: Result) -> HeatCell:
     """What is called, and beside it how often the intervals hold."""
     told = [_percent(row[name]) for name in ("alarms", "power") if row[name] is not None]
     kind = "true" if row["alarms"] is None and told else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from beholder.chapter.finding import FOUND
-from beholder.chapter.numbers import has_interval, number
+from beholder.chapter.numbers import Result, has_interval, number
 from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
@@ -30,7 +30,7 @@ from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
 from beholder.studies import STUDIES
 
 COMPARED = "comparison.parquet"
-SCHEMA: dict[str, Any] = {
+SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("study", "baseline", "model", "dataset"), pl.String),
     **dict.fromkeys(KEY, pl.String),
     **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value"), pl.Float64),
@@ -113,7 +113,7 @@ def lines(comparison: Comparison) -> list[Line]:
     return made
 
 
-def with_interval(row: dict[str, Any]) -> str:
+def with_interval(row: Result) -> str:
     """A signed difference with its interval.
 
     >>> with_interval({"difference": 0.1234, "low": 0.1, "high": 0.15})
@@ -126,7 +126,7 @@ def with_interval(row: dict[str, Any]) -> str:
     return shown.replace("-", "−")
 
 
-def _digits(row: dict[str, Any]) -> int:
+def _digits(row: Result) -> int:
     """Decimals such that the interval spans some units of the last place."""
     width = abs(row["high"] - row["low"]) if row["low"] is not None else abs(row["difference"])
     return next((digits for digits in range(1, 7) if width * 10**digits >= 3), 6)

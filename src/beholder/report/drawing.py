@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,7 +64,7 @@ class Painter:
             self._library = self._library or self.ask("library").replace("</script", "<\\/script")
             return self._library
 
-    def ask(self, kind: str, spec: dict[str, Any] | None = None) -> str:
+    def ask(self, kind: str, spec: Mapping[str, object] | None = None) -> str:
         """What was drawn; raises `Undrawn`."""
         with self._lock:
             if self._ended >= TRIES:
@@ -130,12 +131,12 @@ def chart_library() -> str:
     return ""
 
 
-def svg(spec: dict[str, Any]) -> str:
+def svg(spec: Mapping[str, object]) -> str:
     """A chart as SVG; raises `Undrawn`."""
     return _PAINTER.ask("svg", spec)
 
 
-def png(spec: dict[str, Any]) -> bytes:
+def png(spec: Mapping[str, object]) -> bytes:
     """A chart as PNG; raises `Undrawn`."""
     return base64.b64decode(_PAINTER.ask("png", spec))
 
@@ -157,7 +158,7 @@ def picture(figure: Figure) -> str:
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
 
 
-def packed(value: Any) -> str:
+def packed(value: object) -> str:
     """JSON, compressed, as text that can stand in a script element whatever it holds."""
     return base64.b64encode(gzip.compress(json.dumps(value).encode(), mtime=0)).decode()
 

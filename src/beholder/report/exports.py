@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -206,13 +206,13 @@ def _metric(row: Result) -> dict[str, object]:
     return {"type": row["metric"], "name": _row_name(row), "value": _number(row["value"]), "args": interval}
 
 
-def _number(value: Any) -> float:
+def _number(value: float) -> float:
     return float(f"{value:.6g}")
 
 
 def _dataset(report: Report, name: str, *, key: str) -> dict[str, object]:
     """A data set with the revision that the run read."""
-    entry: Mapping[str, Any] = next((each for each in report.record.datasets if each.get("name") == name), {})
+    entry: Mapping[str, object] = next((each for each in report.record.datasets if each.get("name") == name), {})
     called = {key: name, **({"name": name} if key == "type" else {})}
     return {**called, **({"revision": str(entry["revision"])} if entry.get("revision") else {})}
 
@@ -355,7 +355,7 @@ def log_run(report: Report, to: str, *, folder: Path | None = None, name: str = 
     return TRACKERS[to](report, folder, name)
 
 
-def _settings(report: Report) -> dict[str, Any]:
+def _settings(report: Report) -> dict[str, object]:
     """How the run was made, as trackers keep it; no paths."""
     record = report.record
     return {
@@ -367,7 +367,7 @@ def _settings(report: Report) -> dict[str, Any]:
     }
 
 
-def _table(report: Report) -> list[list[Any]]:
+def _table(report: Report) -> list[list[object]]:
     return [[finding.as_dict().get(column) for column in COLUMNS] for finding in report.findings]
 
 

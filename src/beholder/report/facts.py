@@ -14,6 +14,8 @@ from beholder.core.record import Record
 from beholder.prompts.prompt_set import NAMES_LEVEL
 from beholder.studies import STUDIES
 
+Entry = dict[str, Any]  # what a record says of a model or a data set
+
 
 class Fact(NamedTuple):
     """A label and what it says."""
@@ -91,7 +93,7 @@ def limited(record: Record) -> bool:
     return any(entry.get("images") != entry.get("of") for entry in record.datasets if "of" in entry)
 
 
-def people(entry: dict[str, Any]) -> str:
+def people(entry: Entry) -> str:
     """Who counts as a person in a data set.
 
     >>> people({"persons": {"described": "2 people, 3 pictures; each person counts once", "column": "name"}})
@@ -102,7 +104,7 @@ def people(entry: dict[str, Any]) -> str:
     return f"{known['described']} ({by})" if known else ""
 
 
-def conflicts(entry: dict[str, Any]) -> list[str]:
+def conflicts(entry: Entry) -> list[str]:
     """Labels that differ between pictures of one person."""
     known = entry.get("persons") or {}
     return [
@@ -113,18 +115,18 @@ def conflicts(entry: dict[str, Any]) -> list[str]:
     ]
 
 
-def unbalanced(entry: dict[str, Any]) -> list[str]:
+def unbalanced(entry: Entry) -> list[str]:
     """What `--limit` could not balance."""
     return [f"--limit: {text}" for text in (entry.get("selection") or {}).get("uneven", [])]
 
 
-def _facts(entry: dict[str, Any], *, skip: tuple[str, ...]) -> Iterator[Fact]:
+def _facts(entry: Entry, *, skip: tuple[str, ...]) -> Iterator[Fact]:
     for key, value in entry.items():
         if key not in skip and value not in (None, ""):
             yield Fact(key.replace("_", " ").capitalize(), _text(value))
 
 
-def _dataset_facts(entry: dict[str, Any]) -> Iterator[Fact]:
+def _dataset_facts(entry: Entry) -> Iterator[Fact]:
     images, whole = entry.get("images"), entry.get("of")
     if images is not None:
         yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
@@ -132,7 +134,7 @@ def _dataset_facts(entry: dict[str, Any]) -> Iterator[Fact]:
     yield from _facts(entry, skip=("name", "images", "of", "persons", "selection", "notes"))
 
 
-def _more(entry: dict[str, Any]) -> str:
+def _more(entry: Entry) -> str:
     """The long rest: preprocessing, files."""
     rest = {key: entry[key] for key in ("settings", "files") if entry.get(key)}
     return json.dumps(rest, indent=1, ensure_ascii=False, default=str) if rest else ""

@@ -6,7 +6,7 @@ Each word is stored once and named by its number, so that ten thousand rows take
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -31,7 +31,7 @@ class Column(NamedTuple):
 class Ledger(NamedTuple):
     """What the page needs: the rows for its script, the filters, and what to say of them."""
 
-    data: dict[str, Any]
+    data: dict[str, object]
     filters: list[tuple[str, str]]
     columns: list[Column]
     rows: int
@@ -75,7 +75,7 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
     )
 
 
-def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, Any]:
+def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, object]:
     """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own.
 
     >>> packed(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])])["fields"]
@@ -89,7 +89,7 @@ def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str
     }
 
 
-def _packed_column(values: pl.Series) -> dict[str, Any]:
+def _packed_column(values: pl.Series) -> dict[str, object]:
     if values.dtype != pl.String:
         cells = values.round_sig_figs(DIGITS) if values.dtype.is_float() else values
         return {"cells": cells.to_list()}

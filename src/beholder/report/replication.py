@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -225,7 +224,7 @@ def consistency() -> list[Check]:
     return [check for _, printed in printed_studies() for check in printed.checks]
 
 
-def as_records(checks: list[Check]) -> list[dict[str, Any]]:
+def as_records(checks: list[Check]) -> list[dict[str, object]]:
     """The checks as JSON."""
     return [{**check._asdict(), "holds": check.holds} for check in checks]
 
@@ -322,7 +321,7 @@ def _scope(cells: pl.DataFrame, sources: list[Source]) -> str:
     return text
 
 
-def _line(row: dict[str, Any], *, dataset: bool) -> list[str]:
+def _line(row: Cell, *, dataset: bool) -> list[str]:
     """A row of the ledger as the page shows it."""
     study = _name(row["study"])
     metric = row["metric"].partition(".")[2].replace("_", " ").replace(".", ", ")
@@ -346,12 +345,12 @@ def _line(row: dict[str, Any], *, dataset: bool) -> list[str]:
     ]
 
 
-def _places(row: dict[str, Any]) -> int:
+def _places(row: Cell) -> int:
     """Decimals of the last printed place."""
     return next((places for places in range(6) if 10**-places <= row["step"] * 1.01), 6)
 
 
-def _number(row: dict[str, Any], value: float, more: int = 0) -> str:
+def _number(row: Cell, value: float, more: int = 0) -> str:
     if row["step"] < 1e-9 * max(1.0, abs(row["printed"])):  # a file gives the number unrounded
         return f"{value:.4g}"
     return f"{value:.{_places(row) + more}f}" if _places(row) else f"{value:,.0f}"

@@ -103,14 +103,12 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Sc
     filler.workers.dismiss()
     asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
     fill_texts(scorer, asked, texts, verify=filler.options.verify)
-    matrices = []
-    for task in tasks:
-        good, words = filler.readable(task), texts.read(task.prompts.texts)["vector"]
-        cells = np.empty((good.height, len(words), 1), np.float32)
-        for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
-            cells[part, :, 0] = cosines(stored["vector"], words)
-        matrices.append(task.matrix(cells, scorer.channels, images=good, settings=scorer.spec.settings))
-    return matrices
+
+    def matrix(task: Task) -> ScoreMatrix:
+        words = texts.read(task.prompts.texts)["vector"]
+        return filler.matrix(task, shelf, lambda rows: cosines(rows["vector"], words)[:, :, None])
+
+    return list(map(matrix, tasks))
 
 
 def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf, *, verify: bool = False) -> None:
@@ -151,12 +149,7 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[Score
         shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
         label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])
         filler.fill_images(label, task.dataset.table["uri"], shelf, Asked(tuple(texts)), later)
-        good = filler.readable(task)
-        cells = np.empty((good.height, len(texts), len(scorer.channels)), np.float32)
-        for part, stored in shelf.parts(filler.images.keys_of(good["uri"])):
-            for k, channel in enumerate(scorer.channels):
-                cells[part, :, k] = stored[channel]
-        matrices.append(task.matrix(cells, scorer.channels, images=good, settings=scorer.spec.settings))
+        matrices.append(filler.matrix(task, shelf, lambda rows: np.stack([rows[k] for k in scorer.channels], axis=2)))
     return matrices
 
 
@@ -236,9 +229,14 @@ class _Filler:
             self._digests.expect(uri)
         return key.decode()
 
-    def readable(self, task: Task) -> pl.DataFrame:
-        table = task.dataset.table
-        return table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
+    def matrix(self, task: Task, shelf: Shelf, cells_of: Callable[[dict[str, Floats]], Floats]) -> ScoreMatrix:
+        """A task's matrix, of the images that could be read: its cells are made of the shelf's rows."""
+        table, channels = task.dataset.table, self.scorer.channels
+        good = table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
+        cells = np.empty((good.height, len(task.prompts), len(channels)), np.float32)
+        for part, stored in shelf.parts(self.images.keys_of(good["uri"])):
+            cells[part] = cells_of(stored)
+        return task.matrix(cells, channels, images=good, settings=self.scorer.spec.settings)
 
     def fill_images(self, label: str, uris: pl.Series, shelf: Shelf, asked: Asked, later: int = 0) -> None:
         """Batch after batch, block after block; what was computed is on the shelf before any error leaves here."""
@@ -260,7 +258,8 @@ class _Filler:
             for scored in self._scored(batches, asked, shelf.has):
                 self._learn(scored)
                 block.add([self.key(uri) for uri in scored.uris], scored.rows)
-                advance(scored.size, *self._news())
+                beside = [self.scorer.pool.alive] if isinstance(self.scorer, RayScorer) else []
+                advance(scored.size, *beside)
 
     def _verified(self, rows: Rows, shelf: Shelf, asked: Asked) -> bool:
         """Whether there was something to compare: one stored image of each block, which is scored again."""
@@ -283,9 +282,6 @@ class _Filler:
         else:
             model = BatchScorer(self.scorer, self.options, self.workers)
             yield from model.scored(batches, asked, self.key, stored)
-
-    def _news(self) -> list[str]:
-        return [self.scorer.pool.alive] if isinstance(self.scorer, RayScorer) else []
 
     def _learn(self, scored: Scored) -> None:
         """Keep digests that were found on the way, and images that cannot be read; or stop, and name them all."""

@@ -31,6 +31,7 @@ from beholder.scores.executor import listed
 Job = TypeVar("Job")
 Loaded = TypeVar("Loaded")
 Result = TypeVar("Result")
+Handle = Any  # what Ray gives for a worker, and for an answer to come
 log = logging.getLogger(__name__)
 
 CPUS = 4  # cores of a worker that runs a model without a GPU, if there are so many
@@ -48,10 +49,8 @@ class RayOptions:
     address: str | None = None
     """`ray://HOST:PORT` or HOST:PORT; None takes the one of RAY_ADDRESS, else the one that runs on this machine,
     else it starts one here. A process that is connected to Ray already stays connected as it is."""
-    workers: int | None = None
-    """None: one for each GPU of the cluster; on clusters without GPUs one for each 4 cores."""
-    gpus_per_worker: float | None = None
-    """0.5 lets two share a GPU. None: one where the cluster has GPUs."""
+    workers: int | None = None  # None: one for each GPU of the cluster; on clusters without GPUs one for each 4 cores
+    gpus_per_worker: float | None = None  # 0.5 lets two share a GPU. None: one where the cluster has GPUs
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
@@ -185,8 +184,8 @@ class RayPool(Generic[Loaded]):
             num_cpus=self.fleet.cpus, num_gpus=self.fleet.gpus, max_restarts=-1, scheduling_strategy="SPREAD"
         )
         self._given = load, os.getcwd(), socket.gethostname()
-        self.starting: dict[Any, Any] = {}  # what it answers when it has loaded → worker
-        self.ready: list[Any] = []
+        self.starting: dict[Handle, Handle] = {}  # what it answers when it has loaded → worker
+        self.ready: list[Handle] = []
         self.machines: dict[str, Started] = {}
         self._reported = time.monotonic()
 
@@ -230,11 +229,11 @@ class RayPool(Generic[Loaded]):
             self._start(self._actor.remote(*self._given))
         return _Round(self, self.ray.put(work), jobs, names).results()
 
-    def _start(self, worker: Any) -> None:
+    def _start(self, worker: Handle) -> None:
         """Ask a worker to load. Ray does that when the worker has a place, and again if it dies meanwhile."""
         self.starting[worker.run.options(max_task_retries=TRIES - 1).remote(_where, None)] = worker
 
-    def started(self, reference: Any) -> None:
+    def started(self, reference: Handle) -> None:
         """A worker has loaded, or has died too often while it did."""
         worker = self.starting.pop(reference)
         try:
@@ -254,12 +253,12 @@ class RayPool(Generic[Loaded]):
         self.machines[there.machine] = there
         self.ready.append(worker)
 
-    def lost(self, worker: Any) -> None:
+    def lost(self, worker: Handle) -> None:
         """A worker has died; Ray starts it again."""
         self.ready.remove(worker)
         self._start(worker)
 
-    def answer(self, reference: Any) -> Any:
+    def answer(self, reference: Handle) -> Any:
         """What a worker answers; an error of ours as it was raised there."""
         try:
             return self.ray.get(reference)
@@ -283,7 +282,7 @@ class RayPool(Generic[Loaded]):
 
 
 class _Attempt(NamedTuple):
-    worker: Any
+    worker: Handle
     number: int
     since: float
 
@@ -292,13 +291,13 @@ class _Round(Generic[Job, Result]):
     """One list of jobs on its way through a pool."""
 
     def __init__(
-        self, pool: RayPool[Any], work: Any, jobs: Iterable[Job], names: Callable[[Job], Sequence[object]]
+        self, pool: RayPool[Any], work: Handle, jobs: Iterable[Job], names: Callable[[Job], Sequence[object]]
     ) -> None:
         self._pool, self._work, self._coming, self._names = pool, work, enumerate(jobs), names
         self._next = 0  # the job whose result is given next
         self._unfinished: dict[int, Job] = {}
         self._waiting: deque[int] = deque()
-        self._running: dict[Any, _Attempt] = {}
+        self._running: dict[Handle, _Attempt] = {}
         self._done: dict[int, Result] = {}
         self._deaths = Counter[int]()
         self._seconds: deque[float] = deque(maxlen=64)
@@ -350,7 +349,7 @@ class _Round(Generic[Job, Result]):
         else:
             self._answered(happened[0], self._running.pop(happened[0]))
 
-    def _answered(self, reference: Any, attempt: _Attempt) -> None:
+    def _answered(self, reference: Handle, attempt: _Attempt) -> None:
         try:
             result = self._pool.answer(reference)
         except self._pool.ray.exceptions.RayActorError as error:

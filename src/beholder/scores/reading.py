@@ -48,8 +48,7 @@ SHARED = Path("/dev/shm")
 class ReadOptions:
     """How images are opened; moves no score."""
 
-    threads: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))
-    """Threads that open images."""
+    threads: int = field(default_factory=lambda: min(8, (os.cpu_count() or 2) + 1))  # threads that open images
     processes: int = field(default_factory=usable_cores)
     """Processes that open images instead where there are many files; 0 for none."""
 

@@ -115,16 +115,14 @@ class Store:
 class StoredModel:
     """What a store holds of one model."""
 
-    name: str
-    """What people call it; `unknown` if its spec cannot be read."""
+    name: str  # what people call it; `unknown` if its spec cannot be read
     folder: Place
     revision: str | None
     images: int
     prompts: int
     blocks: int
     bytes: int
-    last_used: float
-    """Seconds since 1970: when the last block or manifest was written, or a complete sheet was read."""
+    last_used: float  # seconds since 1970: when the last block or manifest was written, or a complete sheet was read
 
 
 @dataclass

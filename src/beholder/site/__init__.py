@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 from jinja2 import FileSystemLoader
@@ -20,6 +20,7 @@ from beholder.core.results import KEY, PLAIN
 from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
+from beholder.report.facts import Entry
 from beholder.report.page import environment, template_text
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
@@ -89,7 +90,7 @@ def _measured(each: SiteRun) -> pl.DataFrame:
     ).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
-def _reason(run: Run, entry: dict[str, Any]) -> str:
+def _reason(run: Run, entry: Entry) -> str:
     images, whole = entry.get("images"), entry.get("of")
     if images is not None and whole not in (None, images):
         return f"{images:,} of {whole:,} images"
@@ -219,7 +220,7 @@ def build_site(
     return out / "index.html"
 
 
-def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Every page: its path, its template and what it shows."""
     boards = [board for name in STUDIES if (board := _board(name, asked, models))]
     yield "index.html", "index.html.j2", {"boards": boards}
@@ -242,7 +243,7 @@ def _files() -> dict[str, str]:
     }
 
 
-def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, Any]:
+def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
     """A run with its date, its models and what the gate says of it."""
     verdicts = judged(each.run.results, rules) if rules else []
     stopped = sum(verdict.stops for verdict in verdicts)
@@ -329,7 +330,7 @@ def _parts(model: str, asked: list[Question]) -> list[tuple[str, list[tuple[Ques
     return list(parts.items())
 
 
-def _axes(asked: list[Question]) -> dict[str, Any]:
+def _axes(asked: list[Question]) -> dict[str, object]:
     """What the scatter draws: numbers by place, and what the catalogue knows of each model."""
     models = sorted({model for question in asked for model in question.numbers["model"]})
     known = {model: entry for model in models if (entry := lookup(model))}

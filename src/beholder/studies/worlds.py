@@ -160,6 +160,7 @@ class Trials:
     found: tuple[str, ...] = ()
     """Metrics and findings that must be called when the model is wholly unfair, from 10 + 10 people on."""
 
-    def may_say(self, name: str, world: str) -> bool:
+    def may_say(self, name: str, subset: str | None, world: str) -> bool:
         """Whether there is such a difference in a world; where all is unfair, everything may be said."""
-        return world == UNFAIR or name.startswith(self.true.get(world, ()))
+        whole = name if subset is None else f"{name}:{subset}"
+        return world == UNFAIR or whole.startswith(self.true.get(world, ()))

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -120,7 +119,7 @@ class ScoredSet:
         higher = np.nanmean(scores[inside]) > np.nanmean(scores[~inside]) if inside.any() and (~inside).any() else True
         return self.ranked(prompt, {by: group}, lowest=bool(higher))
 
-    def distributions(self, prompt: int, by: str) -> dict[str, Any]:
+    def distributions(self, prompt: int, by: str) -> dict[str, object]:
         """The scores of each group in equal bins, its people, and what the run says of its differences."""
         groups, scores = self.groups(by), self.scores[:, prompt]
         known = scores[~np.isnan(scores)]
@@ -133,7 +132,7 @@ class ScoredSet:
         people = dict(zip(groups.names, groups.sizes(self.people), strict=True))
         return {"edges": edges.tolist(), "groups": counts, "people": people, "verdicts": self.verdicts(prompt, groups)}
 
-    def verdicts(self, prompt: int, groups: Groups) -> list[dict[str, Any]]:
+    def verdicts(self, prompt: int, groups: Groups) -> list[dict[str, object]]:
         """What was compared between these groups, about this prompt or about all."""
         concept = str(self.task.prompts.table["concept"][prompt])
         rows = self.compared.filter(

@@ -10,9 +10,9 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -157,7 +157,7 @@ def viewer(sheets: list[ScoredSet], token: str, hosts: list[str] | None = None) 
     return Starlette(routes=routes, middleware=middleware)
 
 
-def described(sheet: ScoredSet) -> dict[str, Any]:
+def described(sheet: ScoredSet) -> dict[str, object]:
     """A sheet for the page: what was asked, and what people can be told apart by."""
     prompts = sheet.task.prompts.table
     return {
@@ -173,7 +173,9 @@ def described(sheet: ScoredSet) -> dict[str, Any]:
     }
 
 
-def rows(sheet: ScoredSet, places: np.ndarray[Any, Any], prompt: int, other: ScoredSet | None) -> list[dict[str, Any]]:
+def rows(
+    sheet: ScoredSet, places: npt.NDArray[np.int_], prompt: int, other: ScoredSet | None
+) -> list[dict[str, object]]:
     """Pictures with score and labels; with another sheet, the same picture's score there."""
     labels = sheet.images[places.tolist()].select(list(sheet.attributes)).cast(pl.String).to_dicts()
     ids = sheet.images["image_id"].to_list()

@@ -64,7 +64,7 @@ def test_branches_are_named_with_their_direction():
     ((_, sentence, _),) = told("women are named less; branches differ both ways")
     assert sentence == (
         "Captions name a typical woman 0.80 times as often as a typical man of her branch (geometric means of 1 + "
-        "captions; 95 % interval 0.70 to 0.90, p 0.001, n = 400). Over all people at once the ratio is 1.15, which "
+        "captions; 95 % interval 0.70 to 0.90, p 0.001, n = 400). Over all people at once it is 1.15 times, which "
         "also follows which branches are named often. Branch by branch, women are named less often among senators and "
         "more often among mayors."
     )

@@ -127,7 +127,7 @@ def test_the_title_of_the_ratios_claims_what_the_findings_claim(make: SimpleName
     published = make.ratio("actors", 0.5, 0.4, 0.6)
     either = published._replace(metric="apa.either_word_ratio", value=1.0, low=0.9, high=1.1, p_value=0.9)
     either = either._replace(verdict=NONE_FOUND)
-    assert title(make.run(published)).startswith("Actresses get a lower mean probability")
+    assert title(make.run(published)).startswith("Women among the actors get a lower mean probability")
     assert title(make.run(published, either)) == "No gender difference was found for actors"
 
 

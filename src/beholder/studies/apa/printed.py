@@ -14,17 +14,14 @@ EIGHT = "eight occupations, without actress"  # the variant of rows that were me
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
 
 
-def _size(*branches: str) -> dict[str | None, int]:
-    parts = [BRANCHES[name] for name in branches]
+def _size(name: str) -> dict[str | None, int]:
+    """By gender; the key None counts everyone."""
+    parts = [BRANCHES[branch] for branch in POOLS.get(name, (name,))]
     women, men = sum(part.women for part in parts), sum(part.men for part in parts)
     return {None: sum(part.images for part in parts), "woman": women, "man": men}
 
 
-SIZES = {name: _size(*branches) for name, branches in {**{name: (name,) for name in BRANCHES}, **POOLS}.items()}
-"""By branch or pool and by gender; the key None counts everyone."""
-
-
-# The printed numbers of APA
+SIZES = {name: _size(name) for name in (*BRANCHES, "politicians")}  # by branch or pool
 
 NAMED_OTHERWISE = (
     "P-FI's Text Score is APA's Image Score: the caption of P-FI's Table 2 defines it as identifying the unique name, "
@@ -57,17 +54,11 @@ def _impossible(row: Cell) -> str | None:
     return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
 
 
-@cache
-def _eight_models() -> frozenset[str]:
-    """Models whose printed shares look taken over eight prompts: those of Table 5 that add up to more than 100 %."""
-    return frozenset(model for model, _ in _over_one())
-
-
 def other_options(row: Cell, model: str) -> str | None:
     """Why the printed number of a model is over other occupations than a run's row."""
     if row["metric"].partition(".")[2] not in ("bias_ratio", "occupation_probability"):
         return None
-    eight = model in _eight_models()
+    eight = any(model == each for each, _ in _over_one())  # over eight prompts, as it looks
     if row["subset"] == "actors":
         return "its printed shares of actors are not those of one softmax" if eight else None
     if eight and row["variant"] != EIGHT:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import altair as alt
 import polars as pl
 
 from beholder.chapter import charts as form
-from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, series_colours
+from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, Spec, series_colours
 from beholder.chapter.charts import INK, NUMBERS, Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result
@@ -242,7 +241,7 @@ def _agreement(part: pl.DataFrame) -> Iterator[Figure]:
     """The gap on one data set against the gap on another, in the study's three colours; lines at five points."""
     here, keys = str(part["dataset"][0]), ["concept", "group", "against"]
     gaps, colours = metric_rows(part, "ap_gap").select(*keys, here="value"), metric_rows(part, "agreement")
-    dashed: dict[str, Any] = {"color": QUIET, "strokeDash": [3, 3], "strokeWidth": 1}
+    dashed: Spec = {"color": QUIET, "strokeDash": [3, 3], "strokeWidth": 1}
     lines = chart([{"at": -5.0}, {"at": 5.0}]).mark_rule(**dashed)
     for place, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
         others = metric_rows(part, "ap_gap_elsewhere").filter(subset=there).select(*keys, there="value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -146,14 +146,14 @@ def widened(null: Array, draws: Array) -> Array:
     return np.asarray(centre + factor[:, None] * (null - centre))
 
 
-def _mean(values: npt.NDArray[Any], *, axis: int) -> Cells:
+def _mean(values: Array | Cells, *, axis: int) -> Cells:
     """The mean of the finite values; NaN where there are none."""
     there = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(there, values, 0.0).sum(axis=axis) / there.sum(axis=axis))
 
 
-def spread(draws: npt.NDArray[Any], value: float) -> Interval:
+def spread(draws: Array | Cells, value: float) -> Interval:
     """The interval around a value; none where all draws are equal, because they say nothing about other images."""
     low, high = centred_interval(draws, value)
     return Interval(low, high) if high - low > ROUNDING else NONE

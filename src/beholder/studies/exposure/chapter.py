@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import polars as pl
 
@@ -76,48 +77,50 @@ def _named(part: pl.DataFrame) -> Iterator[Finding]:
     yield finding(rows[0], "named", headline, sentence, verdict=FACT, effect=9.0, more=rows[1:])
 
 
-def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
-    """Women over men: over all branches at equal branches, and the branches that differ."""
-    row, branches = _pooled(typical_ratios(part))
-    if row is None:
-        return
-    less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
-    verdict, headline = _headline(
-        row,
-        branches,
-        f"{less} are named less often than {more}",
-        "Women and men are named unequally often in some branches",
-        "No difference between how often women and men are named was found",
-        "Too few people to compare how often women and men are named",
-    )
-    sentence = f"Captions name a typical woman {_times(row)} times as often as a typical man"
-    sentence += f"{' of her branch' if branches else ''} (geometric means of 1 + captions; {_bracket(row)})."
-    crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
-    sentence += _still(row)
-    for each in crude:
-        over = f"Over all people at once the ratio is {_times(each)}"
-        sentence += f" {over}, which also follows which branches are named often."
-    sentence += _branch_sentence(branches, "women are named", ("less often", "more often"), 1.0)
-    effect = log_distance(row["value"], 1.0)
-    yield finding(row, "named", headline, sentence, verdict=verdict, effect=effect, more=[*branches, *crude])
+def _players(part: pl.DataFrame) -> Iterator[Finding]:
+    """Actress and actor: the one occupation whose words name a gender."""
+    rows = {row["concept"]: row for row in valued(part, "category") if row["group"]}
+    if len(rows) == 2 and any(row["value"] for row in rows.values()):
+        actress, actor = rows["actress"], rows["actor"]
+        counts = f"{actress['value']:,.0f} contain “actress” and {actor['value']:,.0f} “actor”"
+        sentence = f"Of {actor['n']:,} captions, {counts}."
+        yield finding(actress, "words", "Actresses and actors", sentence, verdict=FACT, more=[actor])
+
+
+class Claim(NamedTuple):
+    """What is said of the row over all branches and of those of the branches, or of the only branch."""
+
+    kind: str
+    overall: str  # the headline where the first row differs
+    some: str  # where only a branch does
+    none: str  # where no difference was found
+    few: str  # where there are too few people
+    subject: str  # of the sentence about branches
+    ways: tuple[str, str]  # in which they differ: below the landmark, or above
+    landmark: float = 1.0
+
+    def finding(self, row: Result, branches: list[Result], sentence: str, more: list[Result]) -> Finding:
+        """With what could still be, where nothing was found, and with the branches that differ."""
+        verdict = verdict_of_rows([row, *branches])
+        headline = {DIFFERENCE: self.overall if found(row) else self.some, NONE_FOUND: self.none}.get(verdict, self.few)
+        if row["verdict"] == NONE_FOUND and has_interval(row):
+            sentence += " It could still be as low as {} or as high as {}.".format(*_bounds(row))
+        differences = []
+        for way, below in zip(self.ways, (True, False), strict=True):
+            rows = [each for each in branches if found(each) and (each["value"] < self.landmark) == below]
+            names = [people(each["subset"]) for each in rows]
+            differences += [f"{way} among {listed(names)}"] if names else []
+        if branches:
+            said = f"{self.subject} {' and '.join(differences)}" if differences else "no difference was found"
+            sentence += f" Branch by branch, {said}."
+        effect = log_distance(row["value"], 1.0) if self.landmark else abs(row["value"])
+        return finding(row, self.kind, headline, sentence, verdict=verdict, effect=effect, more=[*branches, *more])
 
 
 def _pooled(rows: list[Result]) -> tuple[Result | None, list[Result]]:
     """The row over all branches and those of the branches; the only row, if there is one branch."""
     pooled = next((row for row in rows if row["subset"] == EVERYONE), rows[0] if len(rows) == 1 else None)
     return pooled, [row for row in rows if row is not pooled] if pooled else []
-
-
-def _headline(row: Result, branches: list[Result], overall: str, some: str, none: str, few: str) -> tuple[str, str]:
-    """The verdict of the row over all branches and of the branches together, and its headline."""
-    verdict = verdict_of_rows([row, *branches])
-    if verdict == DIFFERENCE:
-        return verdict, overall if found(row) else some
-    return verdict, none if verdict == NONE_FOUND else few
-
-
-def _times(row: Result) -> str:
-    return ratio(row["value"], ratio_decimals(row))
 
 
 def _bounds(row: Result) -> list[str]:
@@ -131,53 +134,52 @@ def _bracket(row: Result) -> str:
     return f"95 % interval {' to '.join(_bounds(row))}, p {row_p_value(row)}, n = {row['n']:,}"
 
 
-def _still(row: Result) -> str:
-    """Where nothing was found: what could still be."""
-    if row["verdict"] != NONE_FOUND or not has_interval(row):
-        return ""
-    low, high = _bounds(row)
-    return f" It could still be as low as {low} or as high as {high}."
+def _times(row: Result) -> str:
+    return f"{ratio(row['value'], ratio_decimals(row))} times"
 
 
-def _branch_sentence(branches: list[Result], subject: str, ways: tuple[str, str], landmark: float) -> str:
-    """Which branches differ and in which direction: below the landmark, or above."""
-    if not branches:
-        return ""
-    parts = []
-    for way, below in zip(ways, (True, False), strict=True):
-        names = [people(row["subset"]) for row in branches if found(row) and (row["value"] < landmark) == below]
-        parts += [f"{way} among {listed(names)}"] if names else []
-    return f" Branch by branch, {f'{subject} ' + ' and '.join(parts) if parts else 'no difference was found'}."
-
-
-def _players(part: pl.DataFrame) -> Iterator[Finding]:
-    """Actress and actor: the one occupation whose words name a gender."""
-    rows = {row["concept"]: row for row in valued(part, "category") if row["group"]}
-    if len(rows) == 2 and any(row["value"] for row in rows.values()):
-        actress, actor = rows["actress"], rows["actor"]
-        counts = f"{actress['value']:,.0f} contain “actress” and {actor['value']:,.0f} “actor”"
-        sentence = f"Of {actor['n']:,} captions, {counts}."
-        yield finding(actress, "words", "Actresses and actors", sentence, verdict=FACT, more=[actor])
+def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
+    """Women over men: over all branches at equal branches, and the branches that differ."""
+    row, branches = _pooled(typical_ratios(part))
+    if row is None:
+        return
+    less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
+    claim = Claim(
+        "named",
+        f"{less} are named less often than {more}",
+        "Women and men are named unequally often in some branches",
+        "No difference between how often women and men are named was found",
+        "Too few people to compare how often women and men are named",
+        "women are named",
+        ("less often", "more often"),
+    )
+    sentence = f"Captions name a typical woman {_times(row)} as often as a typical man"
+    sentence += f"{' of her branch' if branches else ''} (geometric means of 1 + captions; {_bracket(row)})."
+    crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
+    for each in crude:
+        sentence += f" Over all people at once it is {_times(each)}, which also follows which branches are named often."
+    yield claim.finding(row, branches, sentence, crude)
 
 
 def _known(part: pl.DataFrame) -> Iterator[Finding]:
     row, branches = _pooled(valued(part, "identity_correlation"))
     if row is None:
         return
-    verdict, headline = _headline(
-        row,
-        branches,
+    claim = Claim(
+        "known",
         f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often",
         "In some branches captions and known names go together",
         "No link between captions and known names was found",
         "Too few people to link captions and known names",
+        "the correlation is",
+        ("negative", "positive"),
+        0.0,
     )
     sentence = (
         f"Within {'branch and ' if branches else ''}gender, the rank correlation of captions with {BELIEF} is "
-        f"{plain(row['value'])} ({_bracket(row)}).{_still(row)}"
+        f"{plain(row['value'])} ({_bracket(row)})."
     )
-    sentence += _branch_sentence(branches, "the correlation is", ("negative", "positive"), 0.0)
-    yield finding(row, "known", headline, sentence, verdict=verdict, effect=abs(row["value"]), more=branches)
+    yield claim.finding(row, branches, sentence, [])
 
 
 def _gap(part: pl.DataFrame) -> Iterator[Finding]:
@@ -188,22 +190,21 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
     if before is None:
         return
     one, other = ("women", "men") if before["value"] > 1 else ("men", "women")
-    verdict, headline = _headline(
-        before,
-        branches,
+    claim = Claim(
+        "gap",
         f"The right name stands out more for {one} than for {other}",
         "In some branches the right name does not stand out alike for women and men",
         "No difference in how well women and men are known by name was found",
         "Too few people to compare how well women and men are known by name",
+        "for women it is",
+        ("smaller", "larger"),
     )
     sentence = (
-        f"{BELIEF.capitalize()} is {_times(before)} times as large for women as for men"
+        f"{BELIEF.capitalize()} is {_times(before)} as large for women as for men"
         f"{' of their branch' if branches else ''} (geometric means; {_bracket(before)})"
     )
-    sentence += f", and {_times(after)} times at equal exposure ({_bracket(after)})." if after else "."
-    sentence += _still(before) + _branch_sentence(branches, "for women it is", ("smaller", "larger"), 1.0)
-    more, effect = [*branches, *([after] if after else [])], log_distance(before["value"], 1.0)
-    yield finding(before, "gap", headline, sentence, verdict=verdict, effect=effect, more=more)
+    sentence += f", and {_times(after)} at equal exposure ({_bracket(after)})." if after else "."
+    yield claim.finding(before, branches, sentence, [after] if after else [])
 
 
 # Tables

@@ -41,11 +41,10 @@ from beholder.chapter.numbers import (
 from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word, words_for
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
 from beholder.studies.public_figures.published import AXES
 
 KINDS = ("bias", "occupations", "association", "identity", "scale")
-PLAYERS_PLURAL = {"woman": "actresses", "man": "actors"}
 PERSON = {
     "actors": "an actor or actress",
     "athletes": "an athlete",
@@ -60,7 +59,6 @@ OFFICES = dict.fromkeys(("house", "senate", "mayors"), "offices")
 SPECIALTIES = {"actors": "award descriptions", "athletes": "sports", **OFFICES}
 RATIOS = ("bias_ratio", "either_word_ratio")
 SLIGHT = 1.05  # a ratio whose whole interval lies between 1/1.05 and 1.05 is called nearly the same
-LABELS_TELL = 1.15  # from here on exchanged names get so much more than 1/n that it is said
 
 
 def public_figure_findings(part: pl.DataFrame) -> list[Finding]:
@@ -138,7 +136,7 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     apart = [row for row in branches if found(row) and row["concept"] not in different]
     published = {(row["metric"], row["subset"]): row for metric in RATIOS for row in valued(part, metric)}
     for row in (*filter(found, claims), *apart):
-        sides = _right_sides(row, shares)
+        sides = _sides(row["subset"], None, shares)
         beside = [
             _published_beside(row, published),
             _branches(row, [*branches, *claims]),
@@ -147,7 +145,7 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
         yield _difference(row, sides, published, beside)
     named = different | {row["concept"] for row in apart}
     if alike := [row for row in claims if row["subset"] not in named]:
-        yield _no_difference(alike, [_right_sides(row, shares) for row in alike], published)
+        yield _no_difference(alike, [_sides(row["subset"], None, shares) for row in alike], published)
 
 
 def _shares(part: pl.DataFrame) -> Shares:
@@ -157,16 +155,14 @@ def _shares(part: pl.DataFrame) -> Shares:
     return {(row["subset"], row["concept"], row["group"]): row for row in rows}
 
 
-def _sides(subset: str, words: list[str], shares: Shares) -> Sides:
-    """The probabilities of these words for women and for men; of either word where both were measured."""
-    keys = [(subset, word, group) for word, group in zip(words, GROUPS, strict=True)]
-    rows = {key[2]: shares.get((subset, either_word(key[1]), key[2])) or shares.get(key) for key in keys}
-    sides = {group: row for group, row in rows.items() if row is not None}
+def _sides(subset: str, word: str | None, shares: Shares) -> Sides:
+    """The probabilities of a word, or of the right ones, for women and for men; of either word where measured."""
+    sides = {}
+    for group in GROUPS:
+        own = word or correct_occupation(subset, group)
+        if row := shares.get((subset, either_word(own), group)) or shares.get((subset, own, group)):
+            sides[group] = row
     return sides if len(sides) == len(GROUPS) else {}
-
-
-def _right_sides(row: Result, shares: Shares) -> Sides:
-    return _sides(row["subset"], [correct_occupation(row["subset"], group) for group in GROUPS], shares)
 
 
 def slight(row: Result) -> bool:
@@ -241,19 +237,12 @@ def _less_headline(row: Result, sides: Sides) -> str:
         texts = told_apart(sides[less], sides[more])
         shares = f": {' against '.join(texts)}" if len(set(texts)) > 1 else ""
     who, than = f"{_group(row, less)} {_where(row)}", _group(row, more)
-    if _own_words(row):
-        who, than = PLAYERS_PLURAL[less], f"{PLAYERS_PLURAL[more]} of “{correct_occupation(_pool(row), more)}”"
-    return f"{_capital(who)} get a lower mean probability of {_right_words(row, less)} than {than}{shares}"
+    return f"{_capital(who)} get a lower mean probability of {_right_words(row)} than {than}{shares}"
 
 
-def _own_words(row: Result) -> bool:
-    """Whether women are asked about one word and men about another: the published measure of actors."""
-    return row["subset"] == "actors" and not row["metric"].endswith("either_word_ratio")
-
-
-def _right_words(row: Result, group: str) -> str:
-    word = correct_occupation(_pool(row), group)
-    return " or ".join(f"“{each}”" for each in ((word,) if _own_words(row) else words_for(word)))
+def _right_words(row: Result) -> str:
+    words = dict.fromkeys(correct_occupation(_pool(row), group) for group in reversed(GROUPS))
+    return " or ".join(f"“{word}”" for word in words)
 
 
 def _group(row: Result, group: str) -> str:
@@ -265,26 +254,23 @@ def _ratio_sentence(row: Result, sides: Sides, published: Published) -> str:
     plain = published.get((row["metric"], row["subset"])) if within_branches(row) else None
     shown = plain or row
     value = ratio(shown["value"], ratio_decimals(shown))
-    who, that = [f"{_group(row, 'woman')} {_where(row)}", _group(row, "man")], ""
-    if _own_words(row):
-        who, that = list(PLAYERS_PLURAL.values()), f"that of {_right_words(row, 'man')} "
-    compared, sizes = f"for {who[0]} is {value} times {that or 'that '}for {who[1]}", f"n = {row['n']}"
+    who, men = f"{_group(row, 'woman')} {_where(row)}", _group(row, "man")
+    compared, sizes = f"for {who} is {value} times that for {men}", f"n = {row['n']}"
     if sides:
         first, second = told_apart(*(sides[group] for group in GROUPS))
-        compared = f"is {first} for {who[0]}, and {that}{second} for {who[1]}: a ratio of {value}"
+        compared = f"is {first} for {who}, and {second} for {men}: a ratio of {value}"
         sizes = f"{sides['woman']['n']} women, {sides['man']['n']} men"
     within = f"; within branches {ratio(row['value'], ratio_decimals(row))}" if plain else ""
     interval = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
     remark = f" {_capital(row['note'])}." if row["note"] else ""
-    return f"The mean probability of {_right_words(row, 'woman')} {compared}{within} ({interval}; {sizes}).{remark}"
+    return f"The mean probability of {_right_words(row)} {compared}{within} ({interval}; {sizes}).{remark}"
 
 
 def _no_difference(rows: list[Result], sides: list[Sides], published: Published) -> Finding:
     """Several pools in one finding, so that what is not found does not fill the page."""
     verdict, pools = verdict_of_rows(rows), listed([row["subset"] for row in rows])
-    headline = f"No gender difference was found for {pools}"
-    if verdict == TOO_LITTLE:
-        headline = f"Too few people to compare women and men: {pools}"
+    few = verdict == TOO_LITTLE
+    headline = f"{'Too few people to compare women and men:' if few else 'No gender difference was found for'} {pools}"
     told = [_ratio_sentence(rows[0], sides[0], published)]
     if len(rows) > 1:
         either = [" (either word)" if row["metric"].endswith("either_word_ratio") else "" for row in rows]
@@ -314,7 +300,7 @@ def wrong_occupation_findings(part: pl.DataFrame) -> Iterator[Finding]:
 def _given_more(rows: list[Result], tests: int, all_shares: Shares) -> Finding:
     first, *rest = rows
     more, less = (first["group"], first["against"]) if first["value"] > 0 else (first["against"], first["group"])
-    sides, shares = _sides(first["subset"], [first["concept"]] * 2, all_shares), ""
+    sides, shares = _sides(first["subset"], first["concept"], all_shares), ""
     if sides and sides[more]["value"] > sides[less]["value"]:
         shares = f": {' against '.join(told_apart(sides[more], sides[less]))}"
     who = f"{_group(first, more)} {_where(first, branch=within_branches(first))}"
@@ -345,9 +331,9 @@ def _brief_gap(row: Result) -> str:
 
 def _given_alike(rows: list[Result]) -> Finding:
     widest, verdict = rows[0], verdict_of_rows(rows)
-    headline = "No wrong occupation was found to get more belief for women or for men"
-    if verdict == TOO_LITTLE:
-        headline = "Too few people to compare wrong occupations of women and men"
+    headline = {TOO_LITTLE: "Too few people to compare wrong occupations of women and men"}.get(
+        verdict, "No wrong occupation was found to get more belief for women or for men"
+    )
     which = f"The widest of {len(rows)} differences, " if len(rows) > 1 else ""
     where = _where(widest, branch=within_branches(widest))
     reach = [max(abs(row["low"]), abs(row["high"])) for row in rows if has_interval(row)]
@@ -428,101 +414,62 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
 EXCHANGED = "Names are exchanged among people with the same labels: gender, and party, sport or award if known."
 TRAITS = "Traits that are not labelled, such as age or hair, may suffice to tell people apart."
 WAYS = ("identity_given_image", "identity_given_name")
+UNKNOWN = {
+    NONE_FOUND: "The model is not found to tell people apart by name",
+    TOO_LITTLE: "Too few people to say whether the model tells them apart by name",
+    NOT_MEASURED: "Whether the model knows people by name was not tested",
+}
 
 
 def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether the model tells people apart by name, in both directions."""
     rows = [row for way in WAYS for row in deciding_rows(part, way).to_dicts() if chance(row)]
-    compared = [row for row in rows if row["verdict"] is not None]
-    if any(map(found, compared)):
-        yield _knows_names(compared)
-    elif rows:
-        yield _no_names(compared) if compared else _nothing_to_compare(rows)
-
-
-def _ways(rows: list[Result]) -> list[list[Result]]:
-    """The rows of each direction."""
-    ways = ([row for row in rows if row["metric"].endswith(way)] for way in WAYS)
-    return [way for way in ways if way]
-
-
-def _knows_names(rows: list[Result]) -> Finding:
-    known = sorted(filter(found, rows), key=lambda row: -row["value"])
-    branches, everyone = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
-    where = f": {listed([people(branch) for branch in branches])}"
-    if len(branches) == len(everyone) > 1:
-        where = " in every branch"
-    sentence = " ".join([*map(_way, _ways(rows)), EXCHANGED, TRAITS])
-    effect = log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
-    more = [row for row in rows if row is not known[0]]
-    headline = f"The model tells people apart by name{where}"
-    return finding(known[0], "identity", headline, sentence, verdict=DIFFERENCE, effect=effect, more=more)
+    rows = [row for row in rows if row["verdict"] is not None] or rows
+    if not rows:
+        return
+    verdict, known = verdict_of_rows(rows), sorted(filter(found, rows), key=lambda row: -row["value"])
+    ways = [[row for row in rows if row["metric"].endswith(way)] for way in WAYS]
+    told, effect = [_way(way) for way in ways if way], 0.0
+    if verdict == NOT_MEASURED:
+        told.append("There are no exchanged names to compare with, so nothing is claimed.")
+    elif known:
+        branches, all_branches = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
+        where = (
+            " in every branch" if len(branches) == len(all_branches) > 1 else f": {listed(list(map(people, branches)))}"
+        )
+        told += [EXCHANGED, TRAITS]
+        effect = log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
+    else:
+        reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
+        told += [f"Up to {times(max(reach))} times what exchanged names get is still possible."] if reach else []
+        told.append(EXCHANGED)
+    first = (*known, *rows)[0]
+    headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
+    more = [row for row in rows if row is not first]
+    yield finding(first, "identity", headline, " ".join(told), verdict=verdict, effect=effect, more=more)
 
 
 def _way(rows: list[Result]) -> str:
-    """One direction: the best and the least known branch, then those where nothing was found."""
+    """One direction: the best and the least known branch, or the one nearest to it; then those not found."""
     known = sorted(filter(found, rows), key=lambda row: -row["value"])
-    others = [row for row in rows if row not in known]
-    ends = known if len(known) < 3 else (known[0], known[-1])
-    given, right = _directions(rows[0])
-    shares = f"{given}, {right} gets {'; '.join(map(_name_share, ends))}." if known else ""
-    if not others:
-        return shares
-    which = f"for {listed([people(row['subset']) for row in others])}" if known else f"{given[:1].lower()}{given[1:]}"
-    return f"{shares} No more than exchanged names get was found {which}.".strip()
-
-
-def _directions(row: Result) -> tuple[str, str]:
-    """What is given, and what is sought."""
-    if row["metric"].endswith("given_image"):
-        return f"Given a {picture(row)}", "the right name"
-    return "Given a name", f"the right {picture(row)}"
+    others = listed([people(row["subset"]) for row in rows if row not in known]) if len(known) < len(rows) else ""
+    best = known or [max(rows, key=lambda row: _times_landmark(row["value"], reference(row)))]
+    given, right = f"Given a {picture(rows[0])}", "the right name"
+    if rows[0]["metric"].endswith("given_name"):
+        given, right = "Given a name", f"the right {picture(rows[0])}"
+    shares = "; ".join(map(_name_share, best if len(best) < 3 else (best[0], best[-1])))
+    nothing = f" No more than exchanged names get was found for {others}." if others and rows[0]["verdict"] else ""
+    return f"{given}, {right} gets {shares}.{nothing}"
 
 
 def _name_share(row: Result) -> str:
-    places = decimals_for(row)
+    places, landmark = decimals_for(row), f"1/n {percent(chance(row))}"
+    if row["verdict"] is not None:
+        landmark = f"exchanged names {percent(row['landmark'])}"
     # Given a name, 1/chance is not the number of pictures: a person may have several.
     sought = f"{options(row) or 1} names" if row["metric"].endswith("given_image") else f"the {picture(row)}s"
     share = f"{percent(row['value'], places)} among {sought} of {people(row['subset'])}"
-    return f"{share} ({uncertainty(row, decimals=places)}; exchanged names {percent(row['landmark'])})"
-
-
-def _no_names(rows: list[Result]) -> Finding:
-    ways, verdict, parts = _ways(rows), verdict_of_rows(rows), []
-    for way in ways:
-        given, right = _directions(way[0])
-        much = _times_range([_times_landmark(row["value"], row["landmark"]) for row in way])
-        parts.append(f"{given}, {right} gets {much} what exchanged names get")
-    reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
-    possible = f" Up to {times(max(reach))} times is still possible." if reach else ""
-    labels = max(_times_landmark(row["landmark"], chance(row)) for row in rows)
-    more = f" Exchanged names themselves get up to {labels:.1f} times 1/n." if labels >= LABELS_TELL else ""
-    sentence = f"{'. '.join(parts)} ({_among(ways[0])}).{possible}{more} {EXCHANGED}"
-    headline = "The model is not found to tell people apart by name"
-    if verdict == TOO_LITTLE:
-        headline = "Too few people to say whether the model tells them apart by name"
-    return finding(rows[0], "identity", headline, sentence, verdict=verdict, more=rows[1:])
-
-
-def _among(rows: list[Result]) -> str:
-    where = f"{count(len(rows))} branches" if len(rows) > 1 else people(rows[0]["subset"])
-    return f"{where}, n = {sum(row['n'] for row in rows)}"
-
-
-def _times_range(ratios: list[float]) -> str:
-    low, high = (f"{each:.2f}" if each < 3 else times(each) for each in (min(ratios), max(ratios)))
-    return f"{low} times" if low == high else f"{low} to {high} times"
-
-
-def _nothing_to_compare(rows: list[Result]) -> Finding:
-    (first, *_), (given, right) = _ways(rows), _directions(rows[0])
-    much = _times_range([_times_landmark(row["value"], chance(row)) for row in first])
-    sentence = (
-        f"{given}, {right} gets {much} 1/n ({_among(first)}). That may be no more than telling women "
-        "from men. There are no exchanged names to compare with, so nothing is claimed."
-    )
-    headline = "Whether the model knows people by name was not tested"
-    return finding(rows[0], "identity", headline, sentence, verdict=NOT_MEASURED, more=rows[1:])
+    return f"{share} ({uncertainty(row, decimals=places)}; {landmark})"
 
 
 # Across models
@@ -545,7 +492,10 @@ def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
     if there:
         left = len(rows) - len(there)
         rest = f" {number(left, 'other slope was', 'other slopes were')} not found." if left else ""
-        headline += f"more {axis(first)} go with {_change(first)}"
+        change = f"{'more' if first['value'] > 0 else 'less'} {what(first)}"
+        if first["concept"] == "bias_ratio":
+            change = f"a bias ratio {'farther from' if first['value'] > 0 else 'nearer to'} 1 for {first['subset']}"
+        headline += f"more {axis(first)} go with {change}"
         sentence = f"For ten times the {_slopes(there)}.{rest} {NO_SAMPLE}"
     else:
         headline += "no effect of size or training data was found"
@@ -568,12 +518,6 @@ def what(row: Result) -> str:
     if row["concept"] == "bias_ratio":
         return f"distance of the bias ratio from 1 for {row['subset']}"
     return WHAT.get(row["concept"], f"belief on the right {row['subset']}")
-
-
-def _change(row: Result) -> str:
-    if row["concept"] == "bias_ratio":
-        return f"a bias ratio {'farther from' if row['value'] > 0 else 'nearer to'} 1 for {row['subset']}"
-    return f"{'more' if row['value'] > 0 else 'less'} {what(row)}"
 
 
 def _slopes(rows: list[Result]) -> str:
