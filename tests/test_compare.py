@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from beholder._audit import audit_models
-from beholder._compare import _judged, _paired, _parts, compare_models, scored_models
+from beholder._compare import _judged, _paired, _parts, compare_models, distinct_names, scored_models
 from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder.comparison import DIFFERENCE
@@ -192,7 +192,8 @@ def test_runs_are_compared_from_their_stored_scores_without_their_models(
     for name in known:
         run = audit_models([name], [WORDS], replace(options, out=folder / name))
         (model,) = scored_models(run, [options.store])
-        operands.append(model.called(name))
+        operands.append((name, model))
+    operands = distinct_names(operands)
     found = compare_models(operands, [WORDS], replace(options, out=folder / "runs"), parts=10)
     assert list(found.models) == ["m (a)", "m (b)"]
     kind = found.table.filter(metric="custom.probability", concept="kind")

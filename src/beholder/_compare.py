@@ -2,7 +2,7 @@
 
 All are measured as in an audit, then again without a twentieth of the people, twenty times, the same people for all:
 that tells what each twentieth adds to each difference, and the engine judges them in pairs. Two checkpoints that err on
-the same photographs can so be told apart where their own intervals overlap.
+the same photographs can so be distinguished where their own intervals overlap.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from beholder.studies.study import MeasureOptions, Study
 
 PARTS = 20
 """Parts into which people are dealt. More cost more and say little more."""
-NOT_TOLD = "fewer than six parts of the people move it, or it is not there without some of them"
+NOT_JUDGED = "fewer than six parts of the people move it, or it is not there without some of them"
 KINDS = 12
 """An attribute with at most so many values is one that people are spread by."""
 Matrices = list[ScoreMatrix]
 Numbers = dict[Any, tuple[float, int]]
-"""A value and how many it counts, by what tells a study's numbers apart."""
+"""A value and how many it counts, by what identifies a study's numbers apart."""
 
 
 class Scored(NamedTuple):
@@ -54,10 +54,6 @@ class Scored(NamedTuple):
     specs: tuple[ModelSpec, ...]
     """One for every way in which the run asked it."""
     store: Place
-
-    def called(self, folder: str) -> Scored:
-        """The model under a name that tells its run."""
-        return self._replace(name=f"{self.name} ({folder})")
 
 
 def scored_models(run: Run, stores: Sequence[Place]) -> list[Scored]:
@@ -74,11 +70,13 @@ def scored_models(run: Run, stores: Sequence[Place]) -> list[Scored]:
     return [Scored(name, tuple(specs), (holding[name] or stores)[0]) for name, specs in models.items()]
 
 
-def told_apart(models: Sequence[tuple[str, str | Scored]]) -> list[str | Scored]:
+def distinct_names(models: Sequence[tuple[str, str | Scored]]) -> list[str | Scored]:
     """The models, each with the folder of its run; two of one name are called after their folders."""
     names = [each if isinstance(each, str) else each.name for _, each in models]
     return [
-        each if isinstance(each, str) or names.count(each.name) == 1 else each.called(Path(folder).resolve().name)
+        each
+        if isinstance(each, str) or names.count(each.name) == 1
+        else each._replace(name=f"{each.name} ({Path(folder).resolve().name})")
         for folder, each in models
     ]
 
@@ -119,7 +117,7 @@ def compare(
     options = replace(
         options, data=Path(data) if data else options.data, out=Path(out) if out else None, store=stores[0]
     )
-    return compare_models(told_apart(models), studies, options, parts=parts)
+    return compare_models(distinct_names(models), studies, options, parts=parts)
 
 
 def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
@@ -264,7 +262,7 @@ def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
             gap = row["against"] is not None or min(row["first"], row["second"]) < 0
             reach = 2 * whole if gap else whole  # no two shares, or gaps of shares, can differ by more
             low, high = (float(np.clip(end, -reach, reach)) for end in (found.low, found.high))
-            note = None if np.isfinite(found.p_value) else NOT_TOLD
+            note = None if np.isfinite(found.p_value) else NOT_JUDGED
             own = {"low": low, "high": high, "p_value": found.p_value, "verdict": found.verdict, "note": note}
             rows.append({**row, **own})
     return pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.selectors.float().fill_nan(None))
@@ -291,8 +289,8 @@ def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
     What shuffled labels give is none either: it is what chance does, whatever the model.
     """
     by_chance = [metric.name for metric in study.measures.metrics if metric.chance_only]
-    told = pl.col("low").is_not_null() | pl.col("verdict").is_not_null()
-    return set(results.filter(told & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())
+    estimated = pl.col("low").is_not_null() | pl.col("verdict").is_not_null()
+    return set(results.filter(estimated & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())
 
 
 def _asked(matrices: Matrices) -> list[Any]:
@@ -315,8 +313,8 @@ def _shared(models: Mapping[str, Matrices]) -> dict[str, Matrices]:
 def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, int]:
     """For every image, when it is left out: a person's images together, people who are alike spread evenly."""
     few = [name for name in dataset.attributes if dataset.table[name].n_unique() <= KINDS]
-    told = dataset.table.select(pl.col(few).cast(pl.String).fill_null("")).to_numpy().astype(str)
-    kind = np.unique(told, axis=0, return_inverse=True)[1].ravel() if few else np.zeros(len(dataset), dtype=int)
+    labels = dataset.table.select(pl.col(few).cast(pl.String).fill_null("")).to_numpy().astype(str)
+    kind = np.unique(labels, axis=0, return_inverse=True)[1].ravel() if few else np.zeros(len(dataset), dtype=int)
     people = people_of(dataset.table, options.person)
     first = np.unique(people.codes, return_index=True)[1]
     order = np.lexsort((options.rng().random(len(people)), kind[first]))

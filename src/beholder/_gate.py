@@ -241,8 +241,8 @@ def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdic
     if not mine:
         yield Verdict(rule, None, FAIL, "nothing was found out about this question")
     for each in mine:
-        untold = each.verdict in (TOO_LITTLE, NOT_MEASURED)
-        verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if untold else PASS
+        unknown = each.verdict in (TOO_LITTLE, NOT_MEASURED)
+        verdict = FAIL if each.verdict == rule.verdict_not else UNDECIDED if unknown else PASS
         first = each.rows[0] if each.rows else {}
         numbers = {name: first.get(name) for name in (*KEY, "value", "low", "high")}
         whose = {"model": each.model, "dataset": each.dataset, "finding": each.id, "verdict": each.verdict}
@@ -284,12 +284,12 @@ def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
         return UNDECIDED, f"{TOO_LITTLE}: worse by {worse:.3g}, which means little"
     if low is None or high is None:
         return (PASS, "not worse") if worse <= (rule.by or 0.0) else (UNDECIDED, "worse, but without an interval")
-    told = f"worse by {worse:.3g} ({low:.3g} to {high:.3g})"
+    change = f"worse by {worse:.3g} ({low:.3g} to {high:.3g})"
     if low > (rule.by or 0.0):
-        return FAIL, f"{told}: more than chance{' and more than is allowed' if rule.by else ''}"
+        return FAIL, f"{change}: more than chance{' and more than is allowed' if rule.by else ''}"
     if rule.by is None or high <= rule.by:
-        return PASS, f"{told}: {'not shown to be worse' if rule.by is None else 'no more than is allowed'}"
-    return UNDECIDED, f"{told}: it may be more than is allowed"
+        return PASS, f"{change}: {'not shown to be worse' if rule.by is None else 'no more than is allowed'}"
+    return UNDECIDED, f"{change}: it may be more than is allowed"
 
 
 def worsening(better: str, row: Row, wider: float = 1.0) -> tuple[float, float | None, float | None]:

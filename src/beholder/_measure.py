@@ -19,7 +19,7 @@ from beholder.datasets import open_dataset
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import Inquiry, datasets_here, open_inquiry
+from beholder.studies.inquiry import datasets_here, open_inquiry
 from beholder.studies.study import Study
 
 
@@ -59,28 +59,17 @@ def measure_scores(
     own = study.tasks_of(answers=True, compat=options.compat)(inquiry.dataset)
     layouts = [own, *(layout(inquiry.dataset) for layout in study.asks.layouts)]
     run.add_prompts(study.name, own)
-    files = [path for paths in by_model.values() for path in paths]
-    run.record.digest = digest([run_digest(run, list(by_model), [inquiry], options), file_stamps(files)])
+    stamps = file_stamps(path for paths in by_model.values() for path in paths)
+    run.record.digest = digest([run_digest(run, list(by_model), [inquiry], options), stamps])
     with run_folder(run.record, options.out, folder_name(list(by_model), run.record.studies)) as (run.folder, _):
-        return _measured(run, inquiry, by_model, layouts, options)
-
-
-def _measured(
-    run: Run,
-    inquiry: Inquiry,
-    by_model: Mapping[str, Sequence[Path]],
-    layouts: Sequence[Sequence[Task]],
-    options: AuditOptions,
-) -> Run:
-    study = inquiry.study
-    for name, files in by_model.items():
-        imported = _imported(files, layouts)
-        told = [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]
-        run.record.left_out += told
-        run.record.models.append({"name": name, "adapter": "imported scores", "files": [str(path) for path in files]})
-        with options.progress(f"{name}: measuring {study.name}", 0, 0):
-            run.add(measured_table(inquiry, imported.matrices, options.measure, model=name))
-    return written(run, [study], options)
+        for name, files in by_model.items():
+            imported = _imported(files, layouts)
+            run.record.left_out += [note if len(by_model) == 1 else f"{name}: {note}" for note in imported.left_out]
+            read = {"name": name, "adapter": "imported scores", "files": [str(path) for path in files]}
+            run.record.models.append(read)
+            with options.progress(f"{name}: measuring {study.name}", 0, 0):
+                run.add(measured_table(inquiry, imported.matrices, options.measure, model=name))
+        return written(run, [study], options)
 
 
 def _imported(scores: Sequence[Path], layouts: Sequence[Sequence[Task]]) -> Imported:

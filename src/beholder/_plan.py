@@ -36,8 +36,8 @@ def plan(name: str, options: PlanOptions) -> pl.DataFrame:
     planned = _planned(study, here if len(here) else dataset, options)
     if planned.is_empty():
         raise UsageError(f"{name} cannot be planned on {dataset.name}: {_nothing_to_compare(study, dataset)}.")
-    told = pl.format("{}; none of these images is there: counted in the table", "note")
-    return planned if len(here) else planned.with_columns(note=told)
+    note = pl.format("{}; none of these images is there: counted in the table", "note")
+    return planned if len(here) else planned.with_columns(note=note)
 
 
 def _planned(study: Study, dataset: Dataset, options: PlanOptions) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from beholder._audit import audit_models
-from beholder._compare import Scored, compare_models, scored_models, told_apart
+from beholder._compare import Scored, compare_models, distinct_names, scored_models
 from beholder._measure import measure_scores
 from beholder._options import AuditOptions
 from beholder._plan import uncompared
@@ -219,7 +219,7 @@ def _operands(models: Sequence[str], runs: Mapping[str, Params], store: str | No
             operands += [(model, each) for each in scored_models(load_run(model), stores)]
         else:
             operands.append((model, model))
-    return told_apart(operands)
+    return distinct_names(operands)
 
 
 # `beholder verify`

@@ -1,21 +1,63 @@
-"""The data sets Beholder knows by name, and the way to any other: `folder:PATH`, `hf:NAME`, `wds:URI`.
+"""The data sets Beholder knows by name, and the ways to any other: `folder:PATH`, `hf:NAME` and `wds:URI`.
 
-Names are loaded when first used (`named.py`), so that a worker process opens images without all data sets.
+Each is loaded when it is first used, so that a worker process opens images without all data sets.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beholder.core.catalog import Catalog
 
 if TYPE_CHECKING:
-    from beholder.datasets.named import DATASETS, OWN_DATA, SOURCES, data_root, open_dataset, own_data
+    from beholder.datasets.dataset import Dataset, DatasetSource
 
-__all__ = ["DATASETS", "OWN_DATA", "SOURCES", "data_root", "open_dataset", "own_data"]
+SOURCES = {
+    "apa": "apa:SOURCE",
+    "fairface": "faces:FAIRFACE",
+    "gras": "faces:GRAS",
+    "coco": "coco:SOURCE",
+    "visual-genome": "visual_genome:SOURCE",
+    "glasshouse": "glasshouse:SOURCE",
+    "glasshouse-faces": "glasshouse:FACES",
+    "utkface": "faces:UTKFACE",
+    "causalface": "causalface:SOURCE",
+    "fairface-adults": "faces:FAIRFACE_ADULTS",
+    "utkface-adults": "faces:UTKFACE_ADULTS",
+    "glasshouse-design": "glasshouse:DESIGN",
+    "glasshouse-objects": "glasshouse:OBJECTS",
+}
+DATASETS: Catalog[DatasetSource] = Catalog(
+    "data set",
+    lazy={name: f"beholder.datasets.{where}" for name, where in SOURCES.items()},
+    installed="beholder.datasets",
+)
+OWN_DATA: Catalog[Callable[[str, Mapping[str, str] | None], Dataset]] = Catalog(  # by how their names begin
+    "way to data", lazy={f"{kind}:": f"beholder.datasets.{kind}:load" for kind in ("folder", "hf", "wds")}
+)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'beholder.datasets' has no attribute {name!r}")
-    from beholder.datasets import named  # see above
+def data_root(option: Path | None = None) -> Path | None:
+    """The folder that holds the data sets: the option, else BEHOLDER_DATA, else unknown."""
+    value = option or os.environ.get("BEHOLDER_DATA")
+    return Path(value) if value else None
 
-    return getattr(named, name)
+
+def open_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
+    """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`.
+
+    >>> open_dataset("glasshouse").attributes[:2]
+    ['branch', 'name']
+    """
+    scheme, place = own_data(name)
+    return OWN_DATA[scheme](place, settings) if scheme else DATASETS[name].open(root, settings)
+
+
+def own_data(name: str) -> tuple[str, str]:
+    """How the name of a user's own data set begins, and where it lies; nothing of the first for a known name."""
+    scheme = next((each for each in OWN_DATA if name.startswith(each)), "")
+    place = name.removeprefix(scheme).removeprefix("file://")
+    return scheme, os.path.expanduser(place) if scheme else name

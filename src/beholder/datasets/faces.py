@@ -172,10 +172,8 @@ def balanced(table: pl.DataFrame, in_study: pl.Series | None = None, seed: int =
     return [bool(row) for row in taken]
 
 
-ADULTS = (
-    published(FAIRFACE_NAME, lambda folder: adults(load_fairface(folder))),
-    published(UTKFACE_NAME, lambda folder: adults(load_utkface(folder))),
-)
+FAIRFACE_ADULTS = published(FAIRFACE_NAME, lambda folder: adults(load_fairface(folder)))
+UTKFACE_ADULTS = published(UTKFACE_NAME, lambda folder: adults(load_utkface(folder)))
 
 # GRAS
 
