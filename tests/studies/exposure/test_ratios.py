@@ -59,7 +59,7 @@ def test_women_who_are_named_less_in_every_branch_are_named_less_over_all(people
     assert finding.headline == "Women are named less often than men"
     assert finding.shown
     assert finding.rows[0]["concept"] == TYPICAL
-    assert "Over all people at once the ratio is 1.4" in finding.sentence
+    assert "Over all people at once it is 1.4" in finding.sentence
 
 
 def test_the_typical_ratio_over_all_branches_is_the_coefficient_of_a_model_with_branch_terms(people: pl.DataFrame):

@@ -370,9 +370,8 @@ def _pool_ratios(
     described = [ratio("bias_ratio", right)] if strata.variant else []
     for column, option in enumerate(level.concepts):
         if option not in level.right and len(level.concepts) > 2:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                without = np.asarray(right / (1 - level.shares[:, column]))
-            each = ratio("ratio_without", without)
+            with np.errstate(divide="ignore", invalid="ignore"):  # all belief may be on the option, then nobody counts
+                each = ratio("ratio_without", np.asarray(right / (1 - level.shares[:, column])))
             described.append(each._replace(row=each.row._replace(concept=option)))
     return claims, described
 
