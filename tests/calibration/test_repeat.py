@@ -23,7 +23,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_world_depends_on_its_number_alone():
     def counts(start: int, stop: int) -> pl.DataFrame:
         made = simulate(Block(CELL, 3, start, stop, Path()))
-        return pl.DataFrame(made, schema=list(repeating.SCHEMA)[3:], orient="row")
+        return pl.DataFrame([{"claim": claim, **said._asdict()} for claim, said in made.items()])
 
     parts = pl.concat([counts(0, 4), counts(4, 6)]).group_by("claim", maintain_order=True).sum()
     assert parts.equals(counts(0, 6))

@@ -11,9 +11,10 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -115,8 +116,8 @@ def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> 
 
 
 def _judged(verdict: str, true: bool) -> Said:
-    told, called = verdict in (DIFFERENCE, NONE_FOUND), verdict == DIFFERENCE
-    return Said(true=told, found=called) if true else Said(null=told, alarm=called)
+    judged, called = verdict in (DIFFERENCE, NONE_FOUND), verdict == DIFFERENCE
+    return Said(true=judged, found=called) if true else Said(null=judged, alarm=called)
 
 
 def _intervals(
@@ -193,27 +194,27 @@ def blocks_of(cells: Sequence[Cell], worlds: int, seed: int, folder: Path) -> li
     return [Block(cell, seed, start, min(start + BLOCK, worlds), folder) for start in starts for cell in cells]
 
 
-def simulate(block: Block) -> list[list[str | int]]:
+def simulate(block: Block) -> Claims:
     """For each claim, in how many worlds of a block what is said of it."""
     cell, counts = block.cell, Claims()
     for number in range(block.start, block.stop):
         rng = np.random.default_rng([block.seed, *"".join(cell).encode(), number])
         for name, said in claims(cell, measured(cell, rng), true_values(cell)).items():
-            counts[name] = Said(*map(sum, zip(counts.get(name, Said()), said, strict=True)))
-    return [[name, *map(int, said)] for name, said in counts.items()]
+            counts[name] = Said(*(int(a + b) for a, b in zip(counts.get(name, Said()), said, strict=True)))
+    return counts
 
 
-def _kept(block: Block) -> list[list[Any]] | None:
+def _kept(block: Block) -> dict[str, dict[str, int]] | None:
     """What is said in a block; None where it was not drawn yet, or its file is damaged and it is drawn again."""
     try:
-        kept: list[list[Any]] = read_json(block.path)
+        return dict(read_json(block.path))
     except DataError:
         return None
-    return kept
 
 
 def _work(block: Block) -> int:
-    write_whole(block.path, json.dumps(simulate(block)).encode())
+    counts = {name: said._asdict() for name, said in simulate(block).items()}
+    write_whole(block.path, json.dumps(counts).encode())
     return block.stop - block.start
 
 
@@ -230,15 +231,11 @@ def repeat(
     blocks = blocks_of(cells, worlds, seed, folder)
     missing = [block for block in blocks if _kept(block) is None]
     advance(sum(block.stop - block.start for block in set(blocks) - set(missing)))
-    if workers == 1:
-        for block in missing:
-            advance(_work(block))
-    else:
-        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
-            os.environ.setdefault(name, "1")  # before the workers load numpy and polars: processes, not threads
-        with Processes(workers, does="draws worlds") as pool:
-            for drawn in pool.map(_work, missing):
-                advance(drawn)
-    counts = [(*block.cell, *entry) for block in blocks for entry in _kept(block) or ()]
-    table = pl.DataFrame(counts, schema=SCHEMA, orient="row")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS") if workers > 1 else ():
+        os.environ.setdefault(name, "1")  # before the workers load numpy and polars: processes, not threads
+    with Processes(workers, does="draws worlds") if workers > 1 else nullcontext() as pool:
+        for drawn in pool.map(_work, missing) if pool else map(_work, missing):
+            advance(drawn)
+    kept = ((block.cell._asdict(), (_kept(block) or {}).items()) for block in blocks)
+    table = pl.DataFrame([{**cell, "claim": claim, **said} for cell, found in kept for claim, said in found], SCHEMA)
     return table.group_by(PLACE, maintain_order=True).sum().with_columns(worlds=pl.lit(worlds))

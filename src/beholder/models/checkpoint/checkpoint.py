@@ -50,21 +50,14 @@ class Checkpoint(NamedTuple):
 
 
 def load_checkpoint(
-    files: CheckpointFiles,
-    *,
-    device: str,
-    precision: str,
-    trust_remote_code: bool = False,
-    auto: str = "AutoModel",
-    placement: Mapping[str, object] | None = None,
+    files: CheckpointFiles, *, device: str, precision: str, trust: bool, auto: str, placement: Mapping[str, object] = {}
 ) -> Checkpoint:
     """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it.
 
     `placement` holds the options of that class (device_map, quantization_config) that decide where the weights go.
     """
-    folder = files.folder
-    _refuse_unknown_code(folder, trust_remote_code)
-    common = {"local_files_only": True, "trust_remote_code": trust_remote_code}
+    folder, common = files.folder, {"local_files_only": True, "trust_remote_code": trust}
+    _refuse_unknown_code(folder, trust)
     with as_model_error(folder), captured_warnings() as messages:
         model, info = getattr(transformers, auto).from_pretrained(
             folder,
@@ -72,7 +65,7 @@ def load_checkpoint(
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # reported by name, and then refused
             dtype=getattr(torch, precision),
-            **(placement or {}),
+            **placement,
             **common,
         )
         other = [key for key, *_ in info["mismatched_keys"]]
@@ -263,7 +256,7 @@ def open_checkpoint(folder: Path, options: LoadOptions, origin: Origin | None, *
     device, precision = resolve_device(options.device), options.resolved_precision
     files = find_files(folder, allow_pickle=options.allow_pickle)
     trust = options.trust_remote_code
-    checkpoint = load_checkpoint(files, device=device, precision=precision, trust_remote_code=trust, auto=auto)
+    checkpoint = load_checkpoint(files, device=device, precision=precision, trust=trust, auto=auto)
     return Opened(checkpoint, device, precision, origin or files.origin)
 
 

@@ -295,9 +295,7 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
         placement["quantization_config"] = transformers.BitsAndBytesConfig(**bits)
         precision = "bfloat16"
     auto, trust = _auto_class(read_config(files.folder)), options.trust_remote_code
-    return load_checkpoint(
-        files, device=device, precision=precision, trust_remote_code=trust, auto=auto, placement=placement
-    )
+    return load_checkpoint(files, device=device, precision=precision, trust=trust, auto=auto, placement=placement)
 
 
 def require_vision(folder: Path, options: LoadOptions) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import Groups, People, groups_of, people_of, strata_of
+from beholder.comparison import People, groups_of, people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
@@ -108,21 +108,13 @@ def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -
         columns = list(_columns(matrix.level(level), level))
         everything += columns
         scored = np.asarray(~np.isnan(np.stack([column.values for column in columns])).all(axis=0))
-        for attribute, group, mask in _parts(groups, scored):
-            own = (row._replace(subset=attribute, group=group) for row in _mean_rows(columns, mask, people, options))
-            yield from own
+        yield from _mean_rows(columns, scored, people, options)
+        for each in groups:
+            for group in each.names:
+                for row in _mean_rows(columns, scored & each.mask(group), people, options):
+                    yield row._replace(subset=each.attribute, group=group)
     if everything and by:
         yield from Family(everything, matrix.images, by, options).rows()
-
-
-def _parts(
-    groups: Sequence[Groups], scored: npt.NDArray[np.bool_]
-) -> Iterator[tuple[str | None, str | None, npt.NDArray[np.bool_]]]:
-    """Everyone, then each group of each attribute."""
-    yield None, None, scored
-    for each in groups:
-        for place, name in enumerate(each.names):
-            yield each.attribute, name, scored & each.mask(place)
 
 
 def _mean_rows(

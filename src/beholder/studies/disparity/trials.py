@@ -7,8 +7,7 @@ A model whose scores for some women lie farther apart recognises them worse: no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -55,18 +54,12 @@ TRIALS = Trials(
     found=("disparity.ap_gap_matched", "disparity.miscalibration_gap"),
 )
 
+# Plans: the audit's test is tried on scores drawn for the data's own people, with recognition worse in one group
 
 QUALITY, SEED = 2.5, 8  # how well images that show a concept are told apart from others, in standard deviations; seed
 MOST = 2 * QUALITY  # the largest loss: images that show the concept are then ranked last
 WORLDS, FEWEST_WORLDS, SHUFFLES, REPEATS, STEPS = 200, 60, 199, 3, 7
 CELLS = 1 << 23  # images × worlds × shuffles of one step, at most: large data sets have fewer worlds
-
-
-class Detectable(NamedTuple):
-    """The smallest loss that is found with the wanted power, and the gap that it makes; NaN where none is."""
-
-    loss: float
-    gap: float
 
 
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
@@ -86,63 +79,52 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     tested = np.flatnonzero(fewest >= FEWEST)
     tested = tested[np.argsort(fewest[tested], kind="stable")]
     for place in sorted({0, len(tested) // 2, len(tested) - 1} if len(tested) else set()):
-        found = detectable(data, tested, place, options.power)
+        _, gap = detectable(data, tested, place, options.power)
         sizes = data.showing[: len(data.groups.names), tested[place]].tolist()
         shown = ", ".join(f"{n} of {group}" for n, group in zip(sizes, data.groups.names, strict=True))
         note = f"{shown}: at matched prevalence; tested together with {len(tested)} concepts; assumes scores that tell "
         note += f"images apart by {QUALITY:g} standard deviations"
-        if np.isnan(found.gap):
+        if np.isnan(gap):
             note += f"; no gap is found in {100 * options.power:g} of 100 such data sets"
-        row = Row("plan.detectable", found.gap, images.height, AP, subset="disparity.ap_gap_matched", note=note)
-        needed = row.n * people_needed(found.gap, options.effect) if options.effect else None
+        row = Row("plan.detectable", gap, images.height, AP, subset="disparity.ap_gap_matched", note=note)
+        needed = row.n * people_needed(gap, options.effect) if options.effect else None
         yield from plan_rows(row._replace(concept=data.concepts[tested[place]]), needed, options)
 
 
-def detectable(data: ConceptScores, tested: npt.NDArray[np.intp], place: int, power: float) -> Detectable:
-    """For one of the tested concepts, the loss in the second group of the smallest pair."""
+def detectable(data: ConceptScores, tested: npt.NDArray[np.intp], place: int, power: float) -> tuple[float, float]:
+    """For one of the tested concepts, the smallest loss in the second group of the smallest pair that is found with the
+    wanted power, and the gap that it makes; NaN where none is. Every world is a column.
+    """
     rng = np.random.default_rng(SEED)
-    bar, scale = _bar(data, tested, place, rng)
-    share_found = _worlds(data, int(tested[place]), rng)
-    low, high = 0.0, MOST
-    share, gap = share_found(high, bar * scale)
-    if share < power:
-        return Detectable(np.nan, np.nan)
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        share, width = share_found(middle, bar * scale)
-        low, high, gap = (low, middle, width) if share >= power else (middle, high, gap)
-    return Detectable(high, gap)
+    bar, column = _bar(data, tested, place, rng), int(tested[place])
+    worlds = int(np.clip(CELLS // (len(data.codes) * SHUFFLES), FEWEST_WORLDS, WORLDS))
+    present = np.repeat(data.present[:, [column]], worlds, axis=1)
+    scores = noise_of(data.people)(worlds, rng) + QUALITY * present
+    index = int(data.fewest[:, column].argmin())
+    worse = data.sets[data.pairs[index].second][:, None] & present
+    low, high, gap = 0.0, np.nan, np.nan
+    for step in range(STEPS + 1):
+        loss = MOST if step == 0 else (low + high) / 2
+        part = _part(data, scores - loss * worse, present, np.random.default_rng(SEED), SHUFFLES)
+        deviate, value = (each.reshape(len(data.pairs), -1)[index] for each in (part.deviate, part.value))
+        if float((deviate > bar).mean()) >= power:
+            high, gap = loss, float(value.mean())
+        elif step == 0:
+            break
+        else:
+            low = loss
+    return high, gap
 
 
-def _bar(
-    data: ConceptScores, tested: npt.NDArray[np.intp], place: int, rng: np.random.Generator
-) -> tuple[float, float]:
-    """What a deviate must exceed among all tested concepts, and the scale of this one: means over a few worlds."""
+def _bar(data: ConceptScores, tested: npt.NDArray[np.intp], place: int, rng: np.random.Generator) -> float:
+    """What a gap must exceed among all tested concepts: means over a few worlds."""
     present, draw = data.present[:, tested], noise_of(data.people)
     bars, scales = [], []
     for _ in range(REPEATS):
         part = _part(data, draw(len(tested), rng) + QUALITY * present, present, rng, 2 * SHUFFLES + 1)
         bars.append(critical_value(np.sort(part.largest)))
         scales.append(part.scale.reshape(len(data.pairs), -1)[:, place].max())
-    return float(np.mean(bars)), float(np.mean(scales))
-
-
-def _worlds(
-    data: ConceptScores, column: int, rng: np.random.Generator
-) -> Callable[[float, float], tuple[float, float]]:
-    """A function of the loss and the bar: how often the gap is found, and how wide it is; every world is a column."""
-    worlds = int(np.clip(CELLS // (len(data.codes) * SHUFFLES), FEWEST_WORLDS, WORLDS))
-    present = np.repeat(data.present[:, [column]], worlds, axis=1)
-    scores = noise_of(data.people)(worlds, rng) + QUALITY * present
-    index = int(data.fewest[:, column].argmin())
-    worse = data.sets[data.pairs[index].second][:, None] & present
-
-    def share_found(loss: float, bar: float) -> tuple[float, float]:
-        part = _part(data, scores - loss * worse, present, np.random.default_rng(SEED), SHUFFLES)
-        deviate, value = (each.reshape(len(data.pairs), -1)[index] for each in (part.deviate, part.value))
-        return float((deviate > bar).mean()), float(value.mean())
-
-    return share_found
+    return float(np.mean(bars)) * float(np.mean(scales))
 
 
 def _part(

@@ -72,9 +72,6 @@ def _in_points(row: Result, *keys: str) -> Result:
     return {key: None if row[key] is None else round(100 * row[key], 3) for key in keys or ("value", "low", "high")}
 
 
-# Gaps
-
-
 def _gaps(part: pl.DataFrame) -> Iterator[Figure]:
     attributes = phrases.attributes(part)
     count = max(TOP, MOST_BARS // max(len(attributes), 1))
@@ -165,9 +162,6 @@ def _bar_labels(made: Rows, headings: Rows, y: alt.Y) -> Iterator[Any]:
             rows = [row for row, rightwards in texts if rightwards == (off > 0)]
             mark = chart(rows).mark_text(align=align, dx=off, lineBreak="\n", lineHeight=10, fontSize=10, color=INK)
             yield mark.encode(x="at:Q", y=y, text="text:N")
-
-
-# Trait by trait
 
 
 def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
@@ -280,9 +274,6 @@ def _crossed(part: pl.DataFrame) -> Iterator[Figure]:
     ).properties(height=32 * len(rows))
     title = f"the most and the least favoured of {table.height} intersections"
     yield Figure("intersections", title, caption, drawing, "crossed", wide=True, answers=("intersection",))
-
-
-# Wordings
 
 
 def _ranges(part: pl.DataFrame) -> Iterator[Figure]:

@@ -6,8 +6,7 @@ pairs within a single stratum, are in the family too: a difference that the wide
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
@@ -96,14 +95,6 @@ MANY = 2  # with more groups than these, each is compared with all others within
 BOUNDS = (0.0, 1.0)
 
 
-class Other(NamedTuple):
-    """A difference that the widest pair of a trait does not tell."""
-
-    comparison: Comparison
-    variant: str | None
-    n: int
-
-
 @dataclass(frozen=True)
 class Gaps:
     """The groups of one attribute in the mean over all wordings of every trait."""
@@ -154,8 +145,8 @@ class Gaps:
         found = comparison_at(self.judged[0], (pair, trait), first, second)
         return found if higher < lower else found.swapped()
 
-    def other(self, trait: int) -> Other | None:
-        """The clearest difference in another pair than the widest, or within a single stratum."""
+    def other(self, trait: int, row: Row) -> Row | None:
+        """The row with the clearest difference in another pair than the widest, or within a single stratum."""
         names, pairs = self.groups.names, self.groups.pairs()
         p_values = [each.p_value[:, trait] for each in self.judged]
         p_values[0] = np.where([set(pair) == set(self.ends(trait)) for pair in pairs], np.nan, p_values[0])
@@ -164,16 +155,19 @@ class Gaps:
         if np.isnan(clear).all():
             return None
         place = int(np.nanargmax(clear))
+        inner = [(names[0], names[1])] if len(names) <= MANY else [(name, REST) for name in names]
+        part, inner_place = divmod(place - len(pairs), len(inner))
         if place < len(pairs):
             first, second = (names[k] for k in pairs[place])
             found = comparison_at(self.judged[0], (place, trait), first, second)
-            return Other(found.upward(), self.strata.variant, self.n)
-        inner = [(names[0], names[1])] if len(names) <= MANY else [(name, REST) for name in names]
-        part, place = divmod(place - len(pairs), len(inner))
-        found = comparison_at(self.judged[1 + part], (place, trait), *inner[place])
-        assert self.strata.crossed is not None
-        inside = self.strata.crossed.mask(self.inner[part]) & (self.groups.codes >= 0)
-        return Other(found.upward(), f"{WITHIN_STRATA}{self.inner[part]}", int(inside.sum()))
+            variant, n = self.strata.variant, self.n
+        else:
+            assert self.strata.crossed is not None
+            found = comparison_at(self.judged[1 + part], (inner_place, trait), *inner[inner_place])
+            inside = self.strata.crossed.mask(self.inner[part]) & (self.groups.codes >= 0)
+            variant, n = f"{WITHIN_STRATA}{self.inner[part]}", int(inside.sum())
+        row = found.upward().on(row, least=-1.0, most=1.0)
+        return row._replace(metric="gras.other_gap", variant=variant, n=n)
 
     @cached_property
     def found(self) -> npt.NDArray[np.bool_]:
@@ -217,13 +211,6 @@ def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles:
     valence = Grouped(by_valence, grouped.attribute, grouped.people)
     over = valence.compared() if valence.comparable else None
     return Gaps(own.answers, own.compared(), over, groups, strata, by_valence.traits, parts, inner)
-
-
-def judged_gaps(gaps: Sequence[Gaps | None]) -> Iterator[Gaps | None]:
-    """All attributes together: one family."""
-    judged = iter(judge([part for each in gaps if each is not None for part in each.parts]))
-    for each in gaps:
-        yield None if each is None else replace(each, judged=tuple(next(judged) for _ in each.parts))
 
 
 # Intersections of gender, race and age

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from beholder.metrics.group_tests import (
     welch_equivalence,
 )
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.gaps import Gaps, above_mean, gaps_of, intersections, judged_gaps, shuffled_shares
+from beholder.studies.gras.gaps import Gaps, above_mean, gaps_of, intersections, shuffled_shares
 from beholder.studies.gras.groups import (
     ATTRIBUTES,
     STATEMENTS,
@@ -98,9 +99,6 @@ def _squares(moments: Moments, shape: tuple[int, ...]) -> Array:
     return np.asarray(((deviations**2).sum(axis=0) - chance).reshape(shape).sum(axis=1))
 
 
-# Rows
-
-
 def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Every row of the study; where the model could not be asked, each row says which variant it is."""
     for row in _rows(matrices, options):
@@ -125,7 +123,9 @@ def _compared_rows(
     averages: dict[int, Answers] = {}
     for each in grouped:  # attributes whose images were asked the same share one average
         averages.setdefault(id(each.answers), each.answers.averaged())
-    gaps = list(judged_gaps([gaps_of(each, averages[id(each.answers)], rng, shuffles) for each in grouped]))
+    made = [gaps_of(each, averages[id(each.answers)], rng, shuffles) for each in grouped]
+    judged = iter(judge([part for gap in made if gap is not None for part in gap.parts]))  # all attributes: one family
+    gaps = [None if gap is None else replace(gap, judged=tuple(next(judged) for _ in gap.parts)) for gap in made]
     compared = [each.compared() for each in grouped]
     # The published count after people's labels are shuffled, so that there is no effect.
     scores = [np.array([c.percent(c.biased) for c in each.shuffled(rng, options.permutations)]) for each in grouped]
@@ -206,10 +206,8 @@ def _gap_rows(gap: Gaps) -> Iterator[Row]:
             yield row._replace(group=widest.group, against=widest.against, verdict=widest.verdict)
             continue
         yield from widest.rows(row, gap.strata, least=-1.0, most=1.0)
-        other = gap.other(column)
-        if other is not None:
-            row = other.comparison.on(row, least=-1.0, most=1.0)
-            yield row._replace(metric="gras.other_gap", variant=other.variant, n=other.n)
+        if (other := gap.other(column, row)) is not None:
+            yield other
 
 
 def _mean_rows(gap: Gaps) -> Iterator[Row]:

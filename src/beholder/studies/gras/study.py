@@ -62,8 +62,6 @@ def _answers(attribute: str, options: PlanOptions) -> tuple[Scores, str, int]:
     return scores, "spread of a trait's P(Yes) from the run", rows.height
 
 
-# GRAS
-
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("gras"))
 
 LIMITATIONS = (

@@ -82,20 +82,15 @@ def _markedness_rows(judged: Judged, attributes: Sequence[Groups], options: Meas
                 )
                 row = row._replace(value=0.0, low=None, high=None, n=0, variant=AS_RELEASED, note=note)
             yield row
-        if not misread:
-            made += [_markedness_gap(judged, groups, pair, plain, rng, options) for pair in pairs(list(plain))]
+        for pair in pairs(list(plain)) if not misread else ():
+            gap, either = _markedness_gap(groups, pair, plain)
+            kept = groups.kept([groups.names.index(name) for name in pair])
+            made.append((gap, compare_pairs(judged, either, kept, rng, options)))
     for (row, compared), verdicts in zip(made, judge([each.part for _, each in made]), strict=True):
         yield from compared.rows(verdicts, row, 0, landmark=row.landmark or 0.0, reach=100.0)
 
 
-def _markedness_gap(
-    judged: Judged,
-    groups: Groups,
-    pair: tuple[str, str],
-    plain: dict[str, Array],
-    rng: np.random.Generator,
-    options: MeasureOptions,
-) -> tuple[Row, Compared]:
+def _markedness_gap(groups: Groups, pair: tuple[str, str], plain: dict[str, Array]) -> tuple[Row, Array]:
     """The difference of two groups' markedness, and what it is for a model that does not know these two groups.
 
     Beyond that, it is the difference between both groups in how well "person" fits against either word, each word
@@ -107,9 +102,8 @@ def _markedness_gap(
     landmark = float((plain[pair[0]] - plain[pair[1]])[both].mean())
     value = float(plain[pair[0]][first].mean() - plain[pair[1]][second].mean())
     row = Row("perception.markedness_gap", value, sum(sizes), PER_CENT, groups.attribute, *pair, landmark=landmark)
-    kept = groups.kept([groups.names.index(name) for name in pair])
     note = "landmark: a model that does not know these groups; interval and p hold for all attributes at once"
-    return row._replace(note=note), compare_pairs(judged, either[:, None], kept, rng, options)
+    return row._replace(note=note), either[:, None]
 
 
 def _mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:

@@ -18,7 +18,17 @@ from beholder.studies.perception import phrases
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
 from beholder.studies.perception.neutral import AT_REST
-from beholder.studies.perception.panels import Panels, boxes, brightness_maps, down, group_dots, numbers, panelled, span
+from beholder.studies.perception.panels import (
+    Panels,
+    Span,
+    boxes,
+    brightness_maps,
+    down,
+    group_dots,
+    numbers,
+    panelled,
+    span,
+)
 from beholder.studies.perception.phrases import attribute, decimal, dimension, factor, group, how_many
 from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import EVERYONE, MEAN
@@ -26,6 +36,7 @@ from beholder.studies.perception.scores import EVERYONE, MEAN
 MOST_MODELS = 2  # figures with a point for every group and level are drawn for at most so many models
 MAPS_ACROSS, CLOUDS_ACROSS = 3, 2
 RING = 48
+CURVE_TIPS = ("level:Q", "value:Q", "low:Q", "high:Q", "n:Q")
 PROTECTED = ("race", "skin_tone", "gender", "age")
 DENSITIES = {
     "neutral": "neutral prompt",
@@ -50,6 +61,10 @@ def _dot(row: Result, name: str, centre: float = 0.0) -> Result:
     return {"dimension": dimension(row["concept"]), "group": name, "n": row["n"], **phrases.printed(row, centre)}
 
 
+def _point(row: Result, name: str) -> Result:
+    return {**_dot(row, name), "level": float(row["template"])}
+
+
 def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     subset, unit, table = phrases.finest(results), phrases.printed_unit(results), metric_rows(results, "delta_cosine")
     everyone = dict(table.filter(subset=EVERYONE).select("concept", "value").iter_rows())
@@ -72,9 +87,6 @@ def _summary(results: pl.DataFrame) -> Iterator[Figure]:
         "apart comes first. Line: the same as everyone. Click a group in the legend to highlight it."
     )
     yield Figure("groups", title, caption, group_dots(rows, f"less everyone, {unit}"), "judgements", wide=True)
-
-
-# Effects
 
 
 def _effects(results: pl.DataFrame) -> Iterator[Figure]:
@@ -125,43 +137,29 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
     blocks = metric_rows(results, "variance_share").group_by(["template"], maintain_order=True)
     for block_number, ((block,), table) in enumerate(blocks, 1):
         subsets = table["subset"].unique(maintain_order=True).to_list()
-        rows = [
-            {
-                "dimension": dimension(row["concept"]),
-                "attribute": attribute(row["subset"]),
-                "order": subsets.index(row["subset"]),
-                "value": round(100 * max(row["value"], 0.0), 2),
-            }
-            for row in table.to_dicts()
-        ]
-        colours = {
-            attribute(name): QUIET if name == REST else SERIES[k % len(SERIES)] for k, name in enumerate(subsets)
-        }
+        rows = list[Result]()
+        for row in table.to_dicts():
+            cell = {"dimension": dimension(row["concept"]), "attribute": attribute(row["subset"])}
+            percent = round(100 * max(row["value"], 0.0), 2)
+            rows.append({**cell, "order": subsets.index(row["subset"]), "value": percent})
+        hues = [QUIET if name == REST else SERIES[k % len(SERIES)] for k, name in enumerate(subsets)]
+        colours = dict(zip(map(attribute, subsets), hues, strict=True))
         bars = (
-            chart(rows)
-            .mark_bar(aria=False)
-            .encode(
-                y=down(rows, "dimension"),
-                x=Axis("per cent of the spread").x().stack(True),
-                color=series(rows, "attribute", colours, columns=2).colour,
-                order="order:Q",
-                tooltip=["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")],
-            )
+            chart(rows).mark_bar(aria=False).encode(x=Axis("per cent of the spread").x().stack(True), order="order:Q")
         )
-        means = (
-            table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True).agg(pl.col("value").mean())
-        )
+        tooltip = ["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")]
+        colour = series(rows, "attribute", colours, columns=2).colour
+        bars = bars.encode(y=down(rows, "dimension"), color=colour, tooltip=tooltip)
+        explained = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
+        means = explained.agg(pl.col("value").mean())
         most, share = ("attributes", 0.0) if means.is_empty() else means.sort("value", descending=True).row(0)
-        explained = (
+        text = (
             f"{attribute(most)} explains {100 * share:.0f} %" if share >= 0.005 else "attributes explain less than 1 %"
         )
         where = f" where {attribute(str(block))} is varied" if block else ""
-        title = f"{explained} of the variance on average over the dimensions{where}"
+        title = f"{text} of the variance on average over the dimensions{where}"
         drawing = alt.layer(bars).properties(height=24 * len(order(rows, "dimension")))
         yield Figure(f"variance-{block_number}" if block else "variance", title, caption, drawing, "effects")
-
-
-# Ratings
 
 
 def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
@@ -189,9 +187,6 @@ def _departures(results: pl.DataFrame) -> Iterator[Figure]:
         yield Figure("rating-departures", title, caption, drawing, "ratings", wide=True)
 
 
-# Curves
-
-
 def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
     """Every dimension over smiling and over age: a panel each and for each model, on one scale; a curve a group."""
     by_unit = dict[str, list[tuple[str, pl.DataFrame]]]()
@@ -210,7 +205,7 @@ def _curves(models: list[tuple[str, pl.DataFrame]], over: str, unit: str, *, sev
         whose, grouping = f", {model}" if several else "", phrases.finest(results)
         own, fits = (
             [
-                {**_point(row), "group": group(row["group"], grouping), "panel": dimension(row["concept"]) + whose}
+                {**_point(row, group(row["group"], grouping)), "panel": dimension(row["concept"]) + whose}
                 for row in metric_rows(results, name).filter(pl.col("group") != EVERYONE, subset=over).to_dicts()
             ]
             for name in ("trajectory", "trajectory_fit")
@@ -224,36 +219,19 @@ def _curves(models: list[tuple[str, pl.DataFrame]], over: str, unit: str, *, sev
     dimensions = order(points, "dimension")
     points.sort(key=lambda row: dimensions.index(row["dimension"]))
     # A fit of few pictures has bands so wide that every curve would look flat: they are cut at the edge of the panel.
-    panels = _panels(points, "level", "value", [*points, *fitted])
+    whole = [*points, *fitted]
+    panels = _panels(points, "level", span(row["value"] for row in whole), whole)
     caption = f"Mean Δ at each level, {unit}, on one scale; curves of second degree, 95 % bands, cut at the edges."
-    tips = ["level:Q", *CURVE_TIPS]
-    drawing = panelled(panels, fitted, points, "level", "value", titles=(over, unit), tips=tips)
+    drawing = panelled(panels, fitted, points, "level", "value", titles=(over, unit), tips=CURVE_TIPS)
     title, answers = f"The judgements of each group over {over}", ("stand_out", crossed)
     yield Figure(f"curves-{over}", title, caption, drawing, "curves", wide=True, answers=answers)
 
 
-CURVE_TIPS = ("value:Q", "low:Q", "high:Q", "n:Q")
-
-
-def _point(row: Result) -> Result:
-    return {
-        "level": float(row["template"]),
-        "dimension": dimension(row["concept"]),
-        "n": row["n"],
-        **phrases.printed(row),
-    }
-
-
-def _panels(rows: Rows, x: str, y: str, bounded: Rows) -> Panels:
-    """A panel for every name, all on the same scales, which hold the `bounded` rows too."""
-    names, across = order(rows, "panel"), span(row[x] for row in bounded)
-    return Panels(names, dict.fromkeys(names, across), span(row[y] for row in bounded))
-
-
-def _apart(rows: Rows, x: str, ends: tuple[float, float]) -> Panels:
-    """The same, each on its own scale across."""
+def _panels(rows: Rows, x: str, down: Span, whole: Rows | None = None) -> Panels:
+    """A panel for every name; x runs alike in all of them where it holds the `whole` rows, else as far as its own."""
     names = order(rows, "panel")
-    return Panels(names, {name: span(row[x] for row in rows if row["panel"] == name) for name in names}, ends)
+    across = {name: span(row[x] for row in whole or rows if whole or row["panel"] == name) for name in names}
+    return Panels(names, across, down)
 
 
 def _separation(results: pl.DataFrame) -> Iterator[Figure]:
@@ -268,10 +246,8 @@ def _separation(results: pl.DataFrame) -> Iterator[Figure]:
         for (name,), cloud in wide.group_by(["group"], maintain_order=True):
             whose = {"panel": panel, "group": group(str(name), grouping)}
             ends = (scale * cloud.select("positive", "negative").to_numpy()).round(4)
-            for (positive, negative), (age, n) in zip(
-                ends.tolist(), cloud.select("template", "n").iter_rows(), strict=True
-            ):
-                points.append({**whose, "age": float(age), "n": n, "positive": positive, "negative": negative})
+            for (age, n), both in zip(cloud.select("template", "n").iter_rows(), ends.tolist(), strict=True):
+                points.append({**whose, "age": float(age), "n": n, "positive": both[0], "negative": both[1]})
             rings += [{**whose, **ring} for ring in _ring(ends)]
     if not points:
         return
@@ -280,10 +256,9 @@ def _separation(results: pl.DataFrame) -> Iterator[Figure]:
         "A scale has the name of its positive end. Ellipses: 2 standard deviations over the ages. No test: a few ages "
         "do not tell how far ages spread."
     )
-    panels, unit = _panels(points, "positive", "negative", [*points, *rings]), phrases.printed_unit(results)
-    titles = f"positive ends, {unit}", f"negative ends, {unit}"
-    tips = ["age:Q", "positive:Q", "negative:Q", "n:Q"]
-    panels = panels._replace(columns=CLOUDS_ACROSS)
+    whole, unit = [*points, *rings], phrases.printed_unit(results)
+    panels = _panels(points, "positive", span(row["negative"] for row in whole), whole)._replace(columns=CLOUDS_ACROSS)
+    titles, tips = (f"positive ends, {unit}", f"negative ends, {unit}"), ["age:Q", "positive:Q", "negative:Q", "n:Q"]
     drawing = panelled(panels, rings, points, "positive", "negative", titles=titles, tips=tips)
     title = "positive against negative ends of the scales, age by age"
     yield Figure("separation", title, caption, drawing, "curves", wide=True)
@@ -309,9 +284,7 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
         table = points.filter(subset=name)
         if table["template"].n_unique() < 3:
             continue
-        rows += [
-            {**_point(row), "group": dimension(row["concept"]), "panel": f"over {name}"} for row in table.to_dicts()
-        ]
+        rows += [{**_point(row, dimension(row["concept"])), "panel": f"over {name}"} for row in table.to_dicts()]
         if scales := correlations.filter(subset=name).to_dicts():
             together = sum(row["value"] > 0 for row in scales)
             counts.append(f"{together} of {counted(len(scales), 'scale')} over {name}")
@@ -323,14 +296,9 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
     if counts:
         title = f"the two ends of a scale move together in {listed(counts)}"
         caption += f" r between the ends: {'; '.join(values)}; −1: the ends oppose each other."
-    panels = _apart(rows, "level", span(row["value"] for row in rows))
-    lines = [{**row, "low": None} for row in rows]
-    tips = ["level:Q", *CURVE_TIPS]
-    drawing = panelled(panels, lines, rows, "level", "value", titles=("", unit), tips=tips)
+    panels, lines = _panels(rows, "level", span(row["value"] for row in rows)), [{**row, "low": None} for row in rows]
+    drawing = panelled(panels, lines, rows, "level", "value", titles=("", unit), tips=CURVE_TIPS)
     yield Figure("confounds", title, caption, drawing, "confounds", wide=True)
-
-
-# Neutral prompt, brightness
 
 
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
@@ -355,7 +323,7 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
         "all dimensions; after Δ: the same less the neutral prompt. In quotes: control words."
     )
     strokes = {"symbolType": "stroke", "symbolStrokeWidth": 3}
-    panels = _apart(rows, "score", (0, 1))
+    panels = _panels(rows, "score", (0, 1))
     drawing = panelled(panels, rows, [], "score", "value", titles=(unit, None), tips=["score:Q"], **strokes)
     yield Figure("densities", title, caption, drawing, "neutral", wide=True, answers=("neutral",))
 

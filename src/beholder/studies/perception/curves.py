@@ -43,9 +43,6 @@ NO_INTERVAL = "no interval: a few ages do not tell how far ages spread"
 """Every kind of interval that was tried covered the distance in 12 to 91 of 100 worlds: docs/perception.md."""
 
 
-# Scores by group
-
-
 def score_rows(judged: Judged) -> Iterator[Row]:
     """Cosine and Δ of every dimension and word for everyone and every group."""
     notes = {name: f"without {', '.join(map(repr, words))}: no score" for name, words in judged.missing.items()}
@@ -112,9 +109,6 @@ def _adjusted_rows(judged: Judged, groups: Groups, values: Array) -> Iterator[Ro
                 yield row._replace(note="at equal shares of the other labels, weighted by images; describes")
 
 
-# Trajectories
-
-
 def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Each dimension over each ordered attribute: the means at every level, and a second-degree curve through them."""
     for attribute in judged.ordered:
@@ -167,9 +161,6 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
                 yield row._replace(note=note)
 
 
-# Separation
-
-
 def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Negative against positive ends, for all scales together and each apart: a point for each age and group.
 
@@ -215,9 +206,6 @@ def _mahalanobis(a: Array, b: Array) -> float:
     if np.linalg.matrix_rank(pooled) < len(off):
         return float("nan")
     return float(np.sqrt(off @ np.linalg.solve(pooled, off)))
-
-
-# Confounds
 
 
 def confound_rows(judged: Judged) -> Iterator[Row]:

@@ -75,9 +75,6 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     return Sets(codes, seeds)
 
 
-# Causal effects
-
-
 class Contrast(NamedTuple):
     """Two values of an attribute that are compared, with the differences of its matched sets by seed."""
 
@@ -138,9 +135,6 @@ def seed_row(row: Row, part: BySeed, verdicts: Verdicts, column: int) -> Row:
     return comparison_at(verdicts, (0, column)).rows(row._replace(value=value))[0]
 
 
-# Interactions
-
-
 def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Does smiling help everyone equally? Each group's rise over the attribute's whole range, and their differences."""
     interactions = list[tuple[str, tuple[str, str], BySeed]]()
@@ -177,9 +171,6 @@ def fits_by_group(judged: Judged, attribute: str, groups: Groups, degree: int = 
         if len(known):
             fitted[group] = by_seed(numbers, sets.seeds[known])
     return fitted
-
-
-# Variance
 
 
 def variance_rows(judged: Judged) -> Iterator[Row]:

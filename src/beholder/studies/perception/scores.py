@@ -217,9 +217,6 @@ def _template_mean(cells: Array, asked: npt.NDArray[np.bool_]) -> Array:
         return np.asarray(np.where(asked, cells, 0.0).sum(axis=2) / asked.sum(axis=1))
 
 
-# Groups
-
-
 def groupings(images: pl.DataFrame) -> list[Groups]:
     """Everyone; each attribute whose values are groups; and race × gender (or skin tone × gender)."""
     known = [name for name in GROUPED if name in images.columns and images[name].null_count() < images.height]
