@@ -193,7 +193,8 @@ def test_runs_are_compared_from_their_stored_scores_without_their_models(
         run = audit_models([name], [WORDS], replace(options, out=folder / name))
         (model,) = scored_models(run, [options.store])
         operands.append((name, model))
-    found = compare_models(distinct_names(operands), [WORDS], replace(options, out=folder / "runs"), parts=10)
+    operands = distinct_names(operands)
+    found = compare_models(operands, [WORDS], replace(options, out=folder / "runs"), parts=10)
     assert list(found.models) == ["m (a)", "m (b)"]
     kind = found.table.filter(metric="custom.probability", concept="kind")
     assert kind.height

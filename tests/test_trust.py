@@ -45,7 +45,7 @@ def faults(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def test_no_module_unpickles_runs_text_or_skips_a_certificate():
     files = [path for folder in ("src", "tools", "speed") for path in (ROOT / folder).rglob("*.py")]
-    assert len(files) > 300
+    assert len(files) > 200
     found = [(str(path.relative_to(ROOT)), *fault) for path in files for fault in faults(ast.parse(path.read_text()))]
     assert not found
 

@@ -16,13 +16,11 @@ from beholder.core.read import read_parquet
 from beholder.studies import STUDIES
 from beholder.studies.worlds import CONSTANTS, DESIGNS, HEAVY_TAILS, SMALLEST, TWO_LEVELS, UNFAIR, WORLDS, Trials
 
-ALARMS, COVERAGE, WIDE = 0.06, 0.93, 0.98
-"""At most so many false alarms, at least so many intervals that hold; above the last they are wider than they need."""
+ALARMS, COVERAGE, WIDE = 0.06, 0.93, 0.98  # most false alarms, fewest intervals that hold; above the last: too wide
 SKEWED, SKEWED_ALARMS = (CONSTANTS, HEAVY_TAILS, TWO_LEVELS), 0.08
 """Skewed scores together with unequal spread and fewer than ten people: what is promised then."""
 ROUNDING = 1e-9
 TOO_MANY, TOO_NARROW, WIDER, OVERLOOKED = ("false alarms", "intervals too narrow", "intervals wide", "overlooked")
-"""What is said of a cell; nothing where all promises are kept."""
 COLUMNS = {
     **SCHEMA,
     "worlds": pl.Int64,
@@ -41,18 +39,18 @@ def tried_studies() -> dict[str, Trials]:
 def chosen_cells(studies: Sequence[str] = (), designs: Sequence[str] = (), worlds: Sequence[str] = ()) -> list[Cell]:
     """Every study in every world with every design, or those that are named."""
     tried = tried_studies()
-    everywhere = (SMALLEST, *DESIGNS)
-    for kind, names, known in (("study", studies, tried), ("design", designs, everywhere), ("world", worlds, WORLDS)):
+    all_designs = (SMALLEST, *DESIGNS)
+    for kind, names, known in (("study", studies, tried), ("design", designs, all_designs), ("world", worlds, WORLDS)):
         for name in names:
             if name not in known:
                 raise UnknownName(f"{kind} with trials", name, known)
     return [
         Cell(study, design, world)
         for study, trials in tried.items()
-        for design in everywhere
+        for design in all_designs
         for world in WORLDS
         if design in trials.designs or (design == SMALLEST and world == UNFAIR)
-        if study in (studies or tried) and design in (designs or everywhere) and world in (worlds or WORLDS)
+        if study in (studies or tried) and design in (designs or all_designs) and world in (worlds or WORLDS)
     ]
 
 

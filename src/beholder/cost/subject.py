@@ -104,11 +104,9 @@ def _shapes(config: ConfigFile) -> tuple[Shapes | None, str]:
         return None, why
     try:
         from transformers import CONFIG_MAPPING  # optional, and slow to start
-    except ImportError:
-        return None, why
-    try:
+
         return shapes_of(CONFIG_MAPPING[str(config["model_type"])].from_dict(config).to_dict()), ""
-    except (UnknownShape, TypeError, ValueError, AttributeError):
+    except (ImportError, UnknownShape, TypeError, ValueError, AttributeError):
         return None, why
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from beholder.core.errors import BeholderError, MissingExtra
 from beholder.cost.subject import Subject
-from beholder.datasets.content import is_file, is_remote, part_of, read_content
+from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.generative.prompt_tree import prompt_tree
@@ -87,13 +86,7 @@ def _bytes(uri: str) -> float | None:
 
 def _size(uri: str) -> Size | None:
     try:
-        if uri.startswith(DRAWN) or not is_plain_file(uri) or is_remote(uri) or part_of(uri):
-            width, height = open_image(uri).size
-        elif is_file(uri):
-            with Image.open(uri) as image:
-                width, height = image.size
-        else:
-            return None
+        width, height = open_image(uri).size
     except (BeholderError, OSError):
         return None
     return height, width

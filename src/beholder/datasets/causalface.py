@@ -19,7 +19,7 @@ import polars as pl
 from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
-from beholder.datasets.images import Box, crop_uri
+from beholder.datasets.images import Box, crop_uri, files_of
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 
@@ -118,7 +118,7 @@ def _uncorrected(rows: list[dict[str, object]]) -> Iterator[str]:
     kinds: Counter[str] = Counter()
     for row in rows:
         if row["varied"] == "smiling" and row["smiling"] != 0 and "_corrected" not in str(row["image_id"]):
-            kinds["matched" if '"match"' in str(row["uri"]) else "alone"] += 1
+            kinds["matched" if len(files_of(str(row["uri"]))) > 1 else "alone"] += 1
     if kinds["matched"]:
         yield f"brightness of {kinds['matched']} smiling variants is corrected by Beholder (no _o2_corrected file)"
     if kinds["alone"]:

@@ -9,6 +9,7 @@ read as Hugging Face's imagefolder has them.
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -139,12 +140,9 @@ def _spelling(name: str) -> str:
 
 def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Values by their keys; a key that several have means none of them."""
-    found: dict[str, str] = {}
-    twice = set()
-    for key, value in pairs:
-        if found.setdefault(key, value) != value:
-            twice.add(key)
-    return {key: value for key, value in found.items() if key not in twice}
+    found = set(pairs)
+    counts = Counter(key for key, _ in found)
+    return {key: value for key, value in found if counts[key] == 1}
 
 
 def _class_folders(place: str, label: str, *, outside: bool) -> Dataset:

@@ -154,18 +154,16 @@ Edges = tuple[float, ...]
 
 def parse_bins(options: Sequence[str]) -> dict[str, Edges]:
     """Column and edges of every `NAME=EDGE,EDGE,…`."""
-    return dict(map(_parsed, options))
-
-
-def _parsed(option: str) -> tuple[str, Edges]:
-    name, _, text = option.partition("=")
-    try:
-        edges = tuple(float(edge) for edge in text.split(","))
-    except ValueError:
-        edges = ()
-    if not name or len(edges) < 2 or list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
-        raise UsageError(f"--bins {option}: write a column and ascending edges, such as --bins age=0,18,30,50,70.")
-    return name, edges
+    bins: dict[str, Edges] = {}
+    for option in options:
+        name, _, text = option.partition("=")
+        try:
+            bins[name] = edges = tuple(float(edge) for edge in text.split(","))
+        except ValueError:
+            edges = ()
+        if not name or len(edges) < 2 or list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
+            raise UsageError(f"--bins {option}: write a column and ascending edges, such as --bins age=0,18,30,50,70.")
+    return bins
 
 
 def numbers_of(column: pl.Series) -> pl.Series | None:

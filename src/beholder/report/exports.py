@@ -24,7 +24,7 @@ from beholder.models.catalog import family_of
 from beholder.report.facts import command
 from beholder.report.page import title
 from beholder.report.report import Report, Section, short_names, slug
-from beholder.report.scorecard import Card, Line, scorecard
+from beholder.report.scorecard import Card, scorecard
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -65,13 +65,16 @@ def markdown(report: Report, target: Target = Target()) -> str:  # noqa: B008  (
 
 def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """A section for a model's card: a line for every question, the same numbers in the card's index above it."""
-    model = _one_model(report, target)
-    cards = [each for each in scorecard(report) if each.model == model]
+    cards = _cards(report, target)
     room = LONGEST_CARD - 4 * len(cards) - 20
     asked = [(each, line) for each in cards for line in each.lines]
     # Differences that were found come first where there is no room for all.
     kept = set(sorted(range(len(asked)), key=lambda number: not asked[number][1].finding.shown)[:room])
-    lines = [_card_line(*asked[number]) for number in sorted(kept)]
+    lines = []
+    for each, line in (asked[number] for number in sorted(kept)):
+        study, found = f"{each.title} on {each.dataset}", line.finding
+        cells = (study, line.question, found.marked, found.headline, line.number, line.interval, line.n)
+        lines.append(f"| {' | '.join(map(_md, cells))} |")
     header = ["Study", "Question", "Verdict", "Answer", "Number", "95 % interval", "n"]
     table = [f"| {' | '.join(header)} |", "|:--" * 4 + "|--:" * 3 + "|", *lines]
     left_out = f"\n\n{len(asked) - len(kept)} further questions are in the report." if len(asked) > len(kept) else ""
@@ -81,8 +84,7 @@ def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
 
 def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B008
     """One entry for every number of the card, as the hub reads them from `.eval_results/*.yaml`."""
-    model = _one_model(report, target)
-    cards = [each for each in scorecard(report) if each.model == model]
+    cards = _cards(report, target)
     made = {"date": report.record.created, **({"source": _source(report, target)} if target.source else {})}
     entries = [
         {
@@ -123,19 +125,20 @@ def audited_models(report: Report) -> list[str]:
     return list(dict.fromkeys(model for section in report.sections for model in section.results["model"]))
 
 
-def _one_model(report: Report, target: Target) -> str:
+def _cards(report: Report, target: Target) -> list[Card]:
+    """The scorecard of the one model that an export is about."""
     models = audited_models(report)
     if target.model is not None:
         short = short_names(models).get(target.model, target.model)
         if short not in models:
             raise UnknownName("model", target.model, models, where="This run")
-        return short
+        models = [short]
     if len(models) > 1:
         raise UsageError(
             f"The run has several models: {', '.join(models)}.\nThis export is about one: choose it with --model, or "
             "name a folder with --out to get a file for each."
         )
-    return models[0] if models else ""
+    return [each for each in scorecard(report) if each.model in models]
 
 
 def _shown(section: Section) -> list[Table]:
@@ -170,12 +173,6 @@ def _without_folders(word: str) -> str:
     ['clip', 'folder:my staff', 'a/b', '--data=b']
     """
     return re.sub(r"(?:(?<=[:=])|^)(?!//)(?:~|[A-Za-z]:)?[/\\](?:.*[/\\])?(?=[^/\\])", "", word.rstrip("/\\"))
-
-
-def _card_line(card: Card, line: Line) -> str:
-    study = f"{card.title} on {card.dataset}"
-    cells = (study, line.question, line.finding.marked, line.finding.headline, line.number, line.interval, line.n)
-    return f"| {' | '.join(map(_md, cells))} |"
 
 
 def _index(report: Report, cards: Sequence[Card], target: Target) -> str:
@@ -257,7 +254,11 @@ def _md_table(table: Table) -> str:
 def _latex_table(section: Section, table: Table) -> str:
     """A table that fits a column, in small print; one that is much wider fits the page, and is shrunk if need be."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
-    longest = zip(table.header, *([_longest(cell) for cell in row] for row in table.rows), strict=True)
+    longest = zip(
+        table.header,
+        *([max(cell.text, cell.detail, cell.remark, key=len) for cell in row] for row in table.rows),
+        strict=True,
+    )
     width = sum(max(map(len, column)) for column in longest) + 2 * len(columns)
     star, room, edge = ("*", PAGE, r"\textwidth") if width > 1.4 * COLUMN else ("", COLUMN, r"\columnwidth")
     of = listed(list(dict.fromkeys(section.results["model"])))
@@ -280,10 +281,6 @@ def _latex_table(section: Section, table: Table) -> str:
             rf"\end{{table{star}}}",
         ]
     )
-
-
-def _longest(cell: Cell) -> str:
-    return max(cell.text, cell.detail, cell.remark, key=len)
 
 
 def _tex_cell(cell: Cell) -> str:

@@ -113,6 +113,5 @@ def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
 
 
 def _plain_cell(row: Result) -> Cell:
-    if row["value"] is None:
-        return Cell(ABSENT)
-    return Cell(f"{row['value']:.3g}", "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}")
+    interval = "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}"
+    return Cell(ABSENT) if row["value"] is None else Cell(f"{row['value']:.3g}", interval)

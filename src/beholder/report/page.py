@@ -142,6 +142,7 @@ def headings(sections: list[Section]) -> list[tuple[str, str]]:
 def page_section(report: Report, section: Section, heading: tuple[str, str]) -> PageSection:
     """A section with its parts and its prompts."""
     first = next(each for each in report.sections if each.study.name == section.study.name)
+    same = next(each for each in report.sections if each.limitations == section.limitations)
     parts = parts_of(section, heading[0], again=first is not section)
     explained = {metric.name for part in parts for metric in part.metrics}
     return PageSection(
@@ -152,14 +153,8 @@ def page_section(report: Report, section: Section, heading: tuple[str, str]) -> 
         [metric for metric in section.metrics if metric.name not in explained],
         prompts_asked(report.prompts, section.study.name, section.dataset),
         images_of(report.record, section.dataset),
-        _same_limits(report, section),
+        "" if same is section else headings(report.sections)[report.sections.index(same)][0],
     )
-
-
-def _same_limits(report: Report, section: Section) -> str:
-    anchors = [anchor for anchor, _ in headings(report.sections)]
-    same = [a for each, a in zip(report.sections, anchors, strict=True) if each.limitations == section.limitations]
-    return same[0] if same[0] != anchors[report.sections.index(section)] else ""
 
 
 def title(report: Report) -> str:

@@ -62,7 +62,7 @@ class BatchScorer:
             for opened in self._reader.read(batches, key, stored):
                 for started in self._started(opened, asked):
                     waiting.append(started)
-                    if len(waiting) > 1:  # a card works on the next batch while this one's rows are put away
+                    if len(waiting) > 1:  # a GPU works on the next batch while this one's rows are put away
                         yield waiting.popleft()()
         except GeneratorExit:
             raise
@@ -96,7 +96,7 @@ class BatchScorer:
 
     @contextmanager
     def _naming(self, uris: list[str]) -> Iterator[None]:
-        """An unusable score is told with its image."""
+        """An unusable score is reported with its image."""
         try:
             yield
         except UnusableScore as error:

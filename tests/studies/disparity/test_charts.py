@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.chapter.charts import Figure
-from beholder.studies.disparity import findings as queries
+from beholder.studies.disparity import findings
 from beholder.studies.disparity.charts import disparity_figures, stacked
 from beholder.studies.disparity.findings import Pair
 
@@ -24,11 +24,11 @@ def test_every_figure_is_drawn(figures: dict[str, Figure]):
 
 
 def test_titles_are_the_headlines_of_the_findings(full: pl.DataFrame, figures: dict[str, Figure]):
-    findings = queries.disparity_findings(full)
-    headlines = {finding.kind: finding.headline for finding in findings}
+    made = findings.disparity_findings(full)
+    headlines = {finding.kind: finding.headline for finding in made}
     for name, kind in {"gaps": "gaps", "spread": "mean", "calibration-gaps": "calibration"}.items():
-        assert figures[name].titled(findings).title == headlines[kind]
-    assert figures["agreement-1"].titled(findings).title == headlines["agreement"]
+        assert figures[name].titled(made).title == headlines[kind]
+    assert figures["agreement-1"].titled(made).title == headlines["agreement"]
 
 
 def test_reliability_is_drawn_at_the_mean_confidence_of_each_bin(full: pl.DataFrame, figures: dict[str, Figure]):
@@ -70,7 +70,7 @@ def test_three_models_are_in_one_chart(three_models: dict[str, Figure], full: pl
     assert names <= set(three_models)
     dots = values(three_models["models-gaps"])
     assert {dot["model"] for dot in dots} == {"CLIP", "Detic", "LSeg"}
-    gaps = {row["concept"]: row for row in queries.gaps(full, Pair("man", "woman")).to_dicts()}
+    gaps = {row["concept"]: row for row in findings.gaps(full, Pair("man", "woman")).to_dicts()}
     assert {(dot["concept"], dot["value"], bool(dot["found"])) for dot in dots} == {
         (concept, round(100 * row["value"], 2), row["found"]) for concept, row in gaps.items()
     }

@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity import findings as queries
+from beholder.studies.disparity import findings
 from beholder.studies.disparity.scores import read_concept_scores
 
 PAIR = {"group": "man", "against": "woman"}
@@ -111,9 +111,9 @@ def test_bounds_leave_out_0_where_a_difference_was_found(full: pl.DataFrame, thr
         gaps = results.filter(pl.col("metric") == "disparity.ap_gap_matched")
         found = (gaps["verdict"] == DIFFERENCE).to_list()
         assert found == ((gaps["low"] > 0) | (gaps["high"] < 0)).to_list() == (gaps["p_value"] <= 0.05).to_list()
-        for pair in queries.pairs(results):
-            (count,) = queries.of_pair(results, pair).filter(metric="disparity.gaps_shown")["value"]
-            assert count == queries.tested(results, pair)["found"].sum()
+        for pair in findings.pairs(results):
+            (count,) = findings.of_pair(results, pair).filter(metric="disparity.gaps_shown")["value"]
+            assert count == findings.tested(results, pair)["found"].sum()
 
 
 def test_one_gap_among_many_concepts_is_found(object_world: World, measure: Measure, one: One):
@@ -216,7 +216,7 @@ def test_opposite_gaps_of_two_sources_do_not_cancel(object_world: World, measure
     assert x["verdict"] == y["verdict"] == DIFFERENCE
     assert y["high"] < 0 < x["low"]
     assert one(results, "gaps_shown", **PAIR)["value"] == 1
-    (row,) = queries.tested(results, queries.pairs(results)[0]).to_dicts()
+    (row,) = findings.tested(results, findings.pairs(results)[0]).to_dicts()
     assert row["found"]
 
 

@@ -36,7 +36,6 @@ ERRORS = ("ece_gap", "miscalibration_gap")
 GAPS = ("ap_gap", JUDGED := "ap_gap_matched", *ERRORS)
 PACKED = {b"\x1f\x8b": "gzip", b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz"}
 LONGEST_WORD, LONGEST_LINE = 10_000, 1 << 20
-Key = tuple[str, str]  # a model and a data set
 Vector = npt.NDArray[np.float64]
 
 # Data sets and models
@@ -51,14 +50,20 @@ def agreement(
     says which concepts of two data sets are the same; concepts of one name always are.
     """
     own, others = (_gaps(each, every=compat) for each in (results, beside))
-    known = own | {key: gaps for key, gaps in others.items() if key not in own}
-    made = []
+    known, made = own | {key: others[key] for key in others if key not in own}, []
     for (model, dataset), gaps in own.items():
-        rows = [
-            row
-            for (other, elsewhere), their in known.items()
-            for row in _rows((model, dataset), (other, elsewhere), gaps, their, same)
-        ]
+        rows: list[Row] = []
+        for (other, elsewhere), their in known.items():
+            if (same_model := model == other) == (dataset == elsewhere):
+                continue  # nothing else can be compared
+            named = [_named(table, same if same_model else {}) for table in (gaps, their)]
+            pairs = named[0].join(named[1], on=["same", "group", "against"], suffix="_there", maintain_order="left")
+            if pairs.height:
+                rows += _dataset_rows(elsewhere, pairs) if same_model else _model_rows(other, pairs)
+            if pairs.height >= FEWEST_CONCEPTS:
+                value = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
+                row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation")
+                rows.append(row._replace(subset=elsewhere if same_model else other, note="Spearman's, over concepts"))
         made.append(results_table(rows, study="disparity", model=model, dataset=dataset))
     return pl.concat(made) if made else results.clear()
 
@@ -70,7 +75,7 @@ def colour(first: float, second: float) -> float:
     return GREEN if first * second > 0 else RED
 
 
-def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
+def _gaps(results: pl.DataFrame, *, every: bool) -> dict[tuple[str, str], pl.DataFrame]:
     """The published gaps of every model on every data set: all, or only those with enough images to test."""
     rows, matched = (
         results.filter(pl.col("metric") == f"disparity.{name}", pl.col("value").is_not_null(), PLAIN)
@@ -83,20 +88,6 @@ def _gaps(results: pl.DataFrame, *, every: bool) -> dict[Key, pl.DataFrame]:
         (str(model), str(dataset)): part
         for (model, dataset), part in rows.group_by(["model", "dataset"], maintain_order=True)
     }
-
-
-def _rows(own: Key, other: Key, gaps: pl.DataFrame, their: pl.DataFrame, same: Words) -> Iterator[Row]:
-    """The same model on another data set, or another model on the same data set; nothing else can be compared."""
-    if (own[0] == other[0]) == (own[1] == other[1]):
-        return
-    named = [_named(table, same if own[0] == other[0] else {}) for table in (gaps, their)]
-    pairs = named[0].join(named[1], on=["same", "group", "against"], suffix="_there", maintain_order="left")
-    if not pairs.height:
-        return
-    if own[0] == other[0]:
-        yield from _dataset_rows(other[1], pairs)
-    else:
-        yield from _model_rows(other[0], pairs)
 
 
 def _named(gaps: pl.DataFrame, same: Words) -> pl.DataFrame:
@@ -123,7 +114,6 @@ def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
         note = "concepts of both data sets, by colour"
         note += "; expected: half of those with two wide gaps, whose directions agree by chance" if value else ""
         yield count._replace(subset=elsewhere, group=name, expected=chance, note=note)
-    yield from _correlation(elsewhere, pairs)
 
 
 def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
@@ -134,14 +124,6 @@ def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
         note = "concepts whose gaps point in the same direction in both models; 0.5 by chance"
         row = Row("disparity.model_agreement", same / signs.height, signs.height, PROBABILITY, subset=other)
         yield row._replace(note=note)
-    yield from _correlation(other, pairs)
-
-
-def _correlation(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
-    if pairs.height >= FEWEST_CONCEPTS:
-        value = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
-        row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation", subset=other)
-        yield row._replace(note="Spearman's, over concepts")
 
 
 def rank_correlation(first: Cells, second: Cells) -> float:

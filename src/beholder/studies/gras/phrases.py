@@ -9,7 +9,15 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import FOUND, deciding_rows, metric_rows, swapped, widest_first, with_metrics
+from beholder.chapter.finding import (
+    FOUND,
+    deciding_rows,
+    metric_rows,
+    once_per_table,
+    swapped,
+    widest_first,
+    with_metrics,
+)
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import PLAIN
 from beholder.studies.gras.groups import ATTRIBUTES
@@ -74,6 +82,7 @@ def attributes(part: pl.DataFrame, *, absent: bool = False) -> list[str]:
     return [attribute for attribute in ATTRIBUTES if (attribute in measured) != absent]
 
 
+@once_per_table
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's gap as it was judged, the higher group first, the largest first.
 
@@ -99,7 +108,7 @@ def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:
     """The largest gaps of one model in one attribute."""
-    return gaps(part.filter(pl.col("subset") == attribute)).head(number).to_dicts()
+    return gaps(part).filter(pl.col("subset") == attribute).head(number).to_dicts()
 
 
 def deviations(part: pl.DataFrame) -> pl.DataFrame:

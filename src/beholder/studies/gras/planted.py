@@ -28,7 +28,7 @@ def recovered(part: pl.DataFrame) -> tuple[list[Recovered], list[Recovered]]:
     taught = pl.col("model").str.starts_with(REFERENCE) & pl.col("dataset").str.starts_with("glasshouse")
     known = pl.col("concept").is_in({trait.trait for trait in PLANTED_TRAITS}) & pl.col("subset").is_in(ATTRIBUTES)
     gaps = []
-    for row in phrases.gaps(part.filter(taught & known)).to_dicts():
+    for row in phrases.gaps(part).filter(taught & known).to_dicts():
         means = group_means(row["subset"], row["concept"])
         same_direction = means.get(row["group"], 0.0) > means.get(row["against"], 0.0)
         gaps.append(Recovered(row, planted_gap(row["subset"], row["concept"]), same_direction))
