@@ -24,6 +24,15 @@ def test_only_a_skin_tone_has_its_scale(name: str, grouping: str | None, text: s
     assert phrases.group(name, grouping) == text
 
 
+def test_names_and_counts_are_those_that_a_sentence_needs():
+    assert [phrases.dimension(name) for name in ("agency_pos", "openness")] == ["Agency +", "openness"]
+    assert phrases.attribute("skin_tone") == "skin tone"
+    assert phrases.attribute("smiling × skin_tone") == "smiling × skin tone"
+    assert phrases.how_many(1, 24, "difference") == "1 of 24 differences is found"
+    assert phrases.how_many(0, 1, "departure", "in slope") == "0 of 1 departure in slope are found"
+    assert phrases.decimals_of({"low": 0.0001, "high": 0.0003, "landmark": None, "unit": "cosine"}) == 3
+
+
 def test_the_groups_of_an_interaction_belong_to_its_second_attribute():
     row = {"subset": "smiling × skin_tone", "group": "2", "against": "9"}
     assert phrases.pair(row) == ("MST 2", "MST 9")

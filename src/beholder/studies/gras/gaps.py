@@ -101,19 +101,14 @@ BOUNDS = (0.0, 1.0)
 class Gaps:
     """The groups of one attribute in the mean over all wordings of every trait."""
 
-    answers: Answers
-    """With the wordings averaged."""
+    answers: Answers  # with the wordings averaged
     averaged: Compared
-    by_valence: Compared | None
-    """The same over all traits of each of the `valences`."""
-    groups: Groups
-    """Those with at least five people; all, where only one has them."""
+    by_valence: Compared | None  # the same over all traits of each of the `valences`
+    groups: Groups  # those with at least five people; all, where only one has them
     strata: Strata
     valences: list[str]
-    parts: tuple[Part, ...]
-    """All people, and then every single stratum."""
-    inner: tuple[str, ...]
-    """The names of the single strata."""
+    parts: tuple[Part, ...]  # all people, and then every single stratum
+    inner: tuple[str, ...]  # the names of the single strata
     judged: tuple[Judged, ...] = ()
 
     @property
@@ -224,20 +219,14 @@ class Intersections(NamedTuple):
     """Cells of several attributes at once, with how much each is favoured."""
 
     names: list[str]
-    size: npt.NDArray[np.int_]
-    """Images."""
+    size: npt.NDArray[np.int_]  # images
     raw: Array
-    pooled: Pooled
-    """Small cells borrow from all."""
-    strata: Strata
-    """What else the cells are compared within."""
+    pooled: Pooled  # small cells borrow from all
+    strata: Strata  # what else the cells are compared within
     from_mean: Judged
-    beyond: Judged | None
-    """Beyond what the single attributes add up to; None where nothing is left over."""
-    departures: Array
-    """How far cells lie from what their attributes add up to, whatever the strata."""
-    spread: float
-    """Standard deviation of the true departures; 0: no more than chance."""
+    beyond: Judged | None  # beyond what the single attributes add up to; None where nothing is left over
+    departures: Array  # how far cells lie from what their attributes add up to, whatever the strata
+    spread: float  # standard deviation of the true departures; 0: no more than chance
 
 
 def intersections(answers: Answers, people: People, rng: np.random.Generator, shuffles: int) -> Intersections | None:

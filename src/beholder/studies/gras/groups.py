@@ -129,10 +129,8 @@ class Compared(NamedTuple):
     moments: Moments
     test: GroupTest
     shape: tuple[int, int]
-    by_person: Moments | None = None
-    """The moments with people in place of images, where somebody has several images."""
-    everyone: Moments | None = None
-    """The same of all groups as one."""
+    by_person: Moments | None = None  # the moments with people in place of images, where somebody has several images
+    everyone: Moments | None = None  # the same of all groups as one
 
     @property
     def groups(self) -> list[str]:
@@ -199,8 +197,7 @@ class Grouped:
         """Groups of one image, which cannot be compared and are left out."""
         self.groups = groups._replace(codes=np.where(rows, groups.codes, -1)).kept(np.flatnonzero(sizes > 1).tolist())
         self.inside = np.flatnonzero(self.groups.codes >= 0)
-        self.repeated = people.rows(self.inside).repeated
-        """Whether somebody has several images."""
+        self.repeated = people.rows(self.inside).repeated  # whether somebody has several images
         self._columns = Columns(self.flat, self.inside) if self.comparable else None
 
     @property

@@ -55,13 +55,12 @@ NORMAL = 1.959963984540054
 PERCENT, STATISTIC, SHARE = "per cent", "statistic", "share of variance"
 VARIANT = "statement against denial"  # what stands for P(Yes) where a model matches pictures with texts
 TOGETHER = "interval and p hold for all traits, pairs and attributes together"
-SCORES = {
+SCORES = {  # how traits are counted for a score: as published, and after corrections
     "": "traits with p ≤ 0.05 in any wording",
     "_corrected": "Simes over wordings, Benjamini–Hochberg over traits",
     "_shown": "traits with a difference found over all wordings, all traits, pairs and attributes together",
     "_sized": f"a difference found, and a gap of at least {100 * SIZE:g} point of P(Yes)",
 }
-"""How traits are counted for a score: as published, and after corrections."""
 
 
 class WordingShares:

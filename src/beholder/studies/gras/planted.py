@@ -17,10 +17,8 @@ class Recovered(NamedTuple):
     """One trait's gap by one attribute: what was planted, what was measured, and whether the directions agree."""
 
     row: Result
-    planted: float
-    """The planted gap; 0 where nothing was planted."""
-    same_direction: bool
-    """Whether the group that was measured higher is also the one that was planted higher."""
+    planted: float  # the planted gap; 0 where nothing was planted
+    same_direction: bool  # whether the group that was measured higher is also the one that was planted higher
 
 
 def recovered(part: pl.DataFrame) -> tuple[list[Recovered], list[Recovered]]:

@@ -9,13 +9,12 @@ import polars as pl
 
 from beholder.studies.printed import CELL, Cell, Printed, Source
 
-METRICS = {
+METRICS = {  # what the result files hold, by our metric; a p-value is named after its statistic
     "statistic": "gras.welch",
     "p_value": "gras.welch.p_value",
     "template_anova_p": "gras.template_anova.p_value",
     "template_friedman_p": "gras.template_friedman.p_value",
 }
-"""What the result files hold, by our metric; a p-value is named after its statistic."""
 OUR_COLUMNS = {"attribute": "subset", "trait": "concept", "value": "printed"}
 
 

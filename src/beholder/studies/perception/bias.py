@@ -168,8 +168,7 @@ class Ranking:
     def __init__(self, part: Judged, groups: Groups, order: npt.NDArray[np.intp], tops: list[int]) -> None:
         self.groups, self.order, self.tops = groups, order, tops
         self.names = [*part.names(), MEAN]
-        self.desired = np.full(len(groups.names), 1 / len(groups.names))
-        """An even share for everyone."""
+        self.desired = np.full(len(groups.names), 1 / len(groups.names))  # an even share for everyone
         self.strata = part.strata(groups)
 
     def shuffle(self, people: People, rng: np.random.Generator, options: MeasureOptions) -> tuple[Array, Part]:
@@ -269,9 +268,14 @@ def _skew_rows(ranking: Ranking, how: str, place: int, verdicts: Verdicts) -> It
     pool = np.log(ranking.shares(groups.codes[None])[0] / ranking.desired)
     pool = np.where(np.abs(pool) > EVEN, pool, 0.0)
     for column, group in enumerate(groups.names):
-        for index, name in enumerate(ranking.names):
-            value, note = _over_dimensions(skew[:, column], index, group, k)
+        there = skew[np.isfinite(skew[:, column]), column]
+        mean, left_out = float(there.mean()) if len(there) else -np.inf, len(skew) - len(there)
+        fewer = f"{left_out} of {len(skew)} dimensions are −∞ and left out of the mean" if left_out else None
+        for name, value in zip(ranking.names, [*skew[:, column].tolist(), mean], strict=True):
             row = Row("perception.skew", value, n, LOGARITHM, groups.attribute, group, concept=name)
+            note = fewer if name == MEAN else None
+            if not np.isfinite(value):
+                row, note = row._replace(value=None), note or f"no image of {group} in the top {k}: −∞"
             row = row._replace(template=f"k={k}", note=join((how, note)), landmark=float(pool[column]))
             found = comparison_at(verdicts, (place, column))
             yield from _judged_skew(ranking, row, found, (place, column)) if name == MEAN else [row]
@@ -295,14 +299,3 @@ def _judged_skew(ranking: Ranking, row: Row, found: Comparison, place: tuple[int
     else:  # the mean of logarithms may lie below the logarithm of a mean: the value itself is never left out
         (only,) = found.rows(row)
         yield only._replace(low=min(found.low, row.value), high=max(found.high, row.value))
-
-
-def _over_dimensions(skew: Array, index: int, group: str, k: int) -> tuple[float | None, str | None]:
-    """One dimension's skew, or their mean without those that are −∞."""
-    if index < len(skew):
-        absent = f"no image of {group} in the top {k}: −∞"
-        return (float(skew[index]), None) if np.isfinite(skew[index]) else (None, absent)
-    there = skew[np.isfinite(skew)]
-    left_out = len(skew) - len(there)
-    note = f"{left_out} of {len(skew)} dimensions are −∞ and left out of the mean" if left_out else None
-    return (float(there.mean()) if len(there) else None), note

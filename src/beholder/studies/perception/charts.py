@@ -38,14 +38,13 @@ MAPS_ACROSS, CLOUDS_ACROSS = 3, 2
 RING = 48
 CURVE_TIPS = ("level:Q", "value:Q", "low:Q", "high:Q", "n:Q")
 PROTECTED = ("race", "skin_tone", "gender", "age")
-DENSITIES = {
+DENSITIES = {  # the panels of densities: control words are named in quotes
     "neutral": "neutral prompt",
     AT_REST: "neutral prompt, no smile",
     "cosine": "before Δ",
     "delta_cosine": "after Δ",
     **{word: f"“{word}”" for word in CONTROLS},
 }
-"""The panels of densities: control words are named in quotes."""
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:

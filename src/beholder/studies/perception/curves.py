@@ -243,12 +243,9 @@ MEANINGS = {
 class Fitted(NamedTuple):
     """A row of every group and dimension with its slope or curvature, and what judges the groups' departures."""
 
-    rows: list[list[Row]]
-    """`[group][dimension]`"""
-    part: Part | None
-    """Departures, `[groups, dimensions]`; None where seeds or too few groups are compared."""
-    seeds: list[BySeed]
-    """Departures within seeds, group by group; none where there are no seeds."""
+    rows: list[list[Row]]  # `[group][dimension]`
+    part: Part | None  # departures, `[groups, dimensions]`; None where seeds or too few groups are compared
+    seeds: list[BySeed]  # departures within seeds, group by group; none where there are no seeds
 
 
 def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
@@ -328,7 +325,8 @@ def _by_level(
         places = code * len(levels) + np.arange(len(levels))
         places = places[means.people[places] >= FEWEST]
         if len(places) > degree:
-            fit = _fit_weights(np.array(levels)[places % len(levels)], degree, float(np.ptp(levels)))
+            known, reach = np.array(levels)[places % len(levels)], float(np.ptp(levels)) or 1.0
+            fit = np.linalg.pinv(np.vander((known - known.mean()) / reach, degree + 1))[0] / (1 if degree == 1 else 4)
             n = int(means.n[places].sum())
             kept.append(code)
             rows.append(_rows(judged, metric, group, fit @ means.value[places], n))
@@ -339,13 +337,6 @@ def _by_level(
     left = weights[cells][:, None] * _without_common(scores, np.array(levels)[codes], used.codes, degree)
     others, people = _others(len(kept)), judged.people
     return Fitted(rows, compare_groups(left, used, people, rng, contrasts=others, shuffles=options.shuffles), [])
-
-
-def _fit_weights(levels: Array, degree: int, reach: float) -> Array:
-    """What turns the means at these levels into a slope over `reach` (degree 1), or into a curvature (degree 2)."""
-    places = (levels - levels.mean()) / (reach or 1.0)
-    leading = np.linalg.pinv(np.vander(places, degree + 1))[0]
-    return np.asarray(leading if degree == 1 else leading / 4)
 
 
 def _without_common(scores: Array, places: Array, groups: npt.NDArray[np.intp], degree: int) -> Array:

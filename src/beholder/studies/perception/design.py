@@ -10,6 +10,7 @@ again: it is about the data set, not about the model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
 
@@ -50,8 +51,7 @@ class Sets(NamedTuple):
     """Images that differ in one attribute alone: `codes[i]` is image i's set, −1 where the attribute is unknown."""
 
     codes: Indices
-    seeds: Indices
-    """The seed of every set (−1 where the attribute is the seed itself)."""
+    seeds: Indices  # the seed of every set (−1 where the attribute is the seed itself)
 
 
 def design_columns(images: pl.DataFrame) -> list[str]:
@@ -75,21 +75,15 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     return Sets(codes, seeds)
 
 
-class Contrast(NamedTuple):
-    """Two values of an attribute that are compared, with the differences of its matched sets by seed."""
+def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
+    """Average causal effect of each contrast on each dimension, and the mean absolute difference.
 
-    attribute: str
-    first: str
-    second: str
-    changes: BySeed
-    absolute: Array
-    """The mean absolute difference."""
-
-
-def contrasts(images: pl.DataFrame, scores: Array) -> Iterator[Contrast]:
-    """Every two groups of an attribute; the highest against the lowest level of an ordered one."""
-    for attribute in [name for name in design_columns(images) if name != SEED]:
-        labels, sets = images[attribute], matched_sets(images, attribute)
+    Contrasts are every two groups of an attribute, and the highest against the lowest level of an ordered one.
+    """
+    scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
+    effects = list[tuple[tuple[str, str, str], BySeed, Array]]()
+    for attribute in [name for name in design_columns(judged.images) if name != SEED]:
+        labels, sets = judged.images[attribute], matched_sets(judged.images, attribute)
         known, ordered = sorted(labels.drop_nulls().unique()), attribute in ORDERED
         for both in [(known[-1], known[0])] if ordered else pairs(known):
             first, second = ((labels == value).fill_null(False).to_numpy().astype(int) for value in both)
@@ -97,22 +91,17 @@ def contrasts(images: pl.DataFrame, scores: Array) -> Iterator[Contrast]:
             if len(matched):
                 one, other = (f"{float(value):g}" if ordered else str(value) for value in both)
                 by_seeds = by_seed(changes, sets.seeds[matched])
-                yield Contrast(attribute, one, other, by_seeds, np.abs(changes).mean(axis=0))
-
-
-def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
-    scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
-    effects = list(contrasts(judged.images, scores))
-    for effect, verdicts in zip(effects, judged_by_seed([each.changes for each in effects], options), strict=True):
-        sets, count = effect.changes.sets, len(effects) * scores.shape[1]
-        note = f"{sets} matched sets; interval and p hold for all {count} at once"
+                effects.append(((attribute, one, other), by_seeds, np.abs(changes).mean(axis=0)))
+    family = judged_by_seed([by_seeds for _, by_seeds, _ in effects], options)
+    for (contrast, by_seeds, absolute), verdicts in zip(effects, family, strict=True):
+        together = f"interval and p hold for all {len(effects) * scores.shape[1]} at once"
+        note = f"{by_seeds.sets} matched sets; {together}"
         for column, name in enumerate(judged.names()):
-            row = Row("perception.causal_effect", None, n, judged.unit, *effect[:3], concept=name, note=note)
-            yield seed_row(row, effect.changes, verdicts, column)
+            row = Row("perception.causal_effect", None, n, judged.unit, *contrast, concept=name, note=note)
+            yield seed_row(row, by_seeds, verdicts, column)
             upward = "mean |difference| of the same sets; noise alone makes it more than 0"
             row = row._replace(metric="perception.absolute_difference", note=upward)
-            yield row._replace(value=float(effect.absolute[column]))
+            yield row._replace(value=float(absolute[column]))
 
 
 def judged_by_seed(parts: Sequence[BySeed], options: MeasureOptions) -> list[Verdicts]:
@@ -159,8 +148,7 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 
 
 def fits_by_group(judged: Judged, attribute: str, groups: Groups, degree: int = 1) -> dict[str, BySeed]:
-    """By group: each seed's mean slope times the attribute's range (degree 1), or how far the two ends of its
-    second-degree curve lie above its middle (degree 2)."""
+    """By group: each seed's mean slope times the range (degree 1), or its curve's ends less its middle (degree 2)."""
     levels = judged.images[attribute].cast(pl.Float64).to_numpy()
     reach = float(np.nanmax(levels) - np.nanmin(levels))
     scores = judged.by_dimension(judged.delta) * (reach if degree == 1 else (reach / 2) ** 2)
@@ -299,20 +287,12 @@ def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
 
 def _signs(joined: pl.DataFrame, rng: np.random.Generator) -> list[Signs]:
     """In which pixels the first picture of a pair is brighter (1) or darker (−1); at most so many pairs."""
-    chosen = np.sort(rng.permutation(joined.height)[:MOST_PAIRS]).tolist()
-    both = ((_grey(row["uri"]), _grey(row["uri_other"])) for row in joined[chosen].to_dicts())
-    return [
-        sign_map(a[None], b[None]).astype(np.int8)
-        for a, b in both
-        if a is not None and b is not None and a.shape == b.shape
-    ]
-
-
-def _grey(uri: str) -> Array | None:
-    try:
-        return grey_values(open_image(uri))
-    except BadImage:
-        return None
+    chosen, signs = np.sort(rng.permutation(joined.height)[:MOST_PAIRS]).tolist(), list[Signs]()
+    for uris in joined[chosen].select("uri", "uri_other").iter_rows():
+        with suppress(BadImage):
+            a, b = (grey_values(open_image(uri)) for uri in uris)
+            signs += [sign_map(a[None], b[None]).astype(np.int8)] if a.shape == b.shape else []
+    return signs
 
 
 def _map_rows(signs: list[Signs]) -> Iterator[Row]:

@@ -25,7 +25,9 @@ ALIKE = 1e-12  # scores that differ by less are the same
 
 def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """Tests between groups, densities, and how far Δ brings the groups closer together."""
-    groups, rest = judged.finest, _at_rest(judged)
+    groups, rest = judged.finest, None
+    if "smiling" in judged.ordered:  # pictures without a smile, as in the study's Fig. S.13
+        rest = judged.rows((judged.images["smiling"] == 0).fill_null(False).to_numpy())
     before, after = _before_and_after(judged).T
     words = {word: judged.cosine[:, judged.words.index(word)] for word in CONTROLS if word in judged.words}
     yield from _density_rows(groups, {"neutral": judged.neutral, "cosine": before, "delta_cosine": after, **words})
@@ -37,13 +39,6 @@ def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         yield from _narrowing_rows(judged, groups, options)
         if judged.designed:
             yield from _seed_correlation_rows(judged if rest is None else rest)
-
-
-def _at_rest(judged: Judged) -> Judged | None:
-    """The pictures without a smile, as in the study's Fig. S.13; None where smiling does not vary."""
-    if "smiling" not in judged.ordered:
-        return None
-    return judged.rows((judged.images["smiling"] == 0).fill_null(False).to_numpy())
 
 
 def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:

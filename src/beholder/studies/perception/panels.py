@@ -105,13 +105,10 @@ class Panels(NamedTuple):
     """Panels from left to right and from top to bottom."""
 
     names: list[str]
-    across: dict[str, Span]
-    """From where to where x runs in each panel."""
-    down: Span
-    """From where to where y runs in all of them."""
+    across: dict[str, Span]  # from where to where x runs in each panel
+    down: Span  # from where to where y runs in all of them
     columns: int = 4
-    ends: bool = True
-    """Whether the ends of x are written below each panel."""
+    ends: bool = True  # whether the ends of x are written below each panel
 
     @property
     def height(self) -> int:

@@ -15,25 +15,16 @@ from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTER
 TITLES = {d.name: d.title for d in DIMENSIONS}
 ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
 MOST_DECIMALS = 6
-HUNDREDS = ("cosine", "P(Yes)")  # units that are printed × 100, as in the study
-PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)"}
+PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)"}  # units that are printed × 100, as in the study
 
 
 def dimension(name: str | None) -> str:
-    """A dimension's title; a user's own as it is named.
-
-    >>> dimension("agency_pos"), dimension("openness")
-    ('Agency +', 'openness')
-    """
+    """A dimension's title; a user's own as it is named."""
     return TITLES.get(name or "", name or "")
 
 
 def attribute(name: str | None) -> str:
-    """An attribute, a grouping or an interaction, in words.
-
-    >>> attribute("skin_tone"), attribute("smiling × skin_tone")
-    ('skin tone', 'smiling × skin tone')
-    """
+    """An attribute, a grouping or an interaction, in words."""
     name = name or ""
     parts = CROSSED.get(name) or INTERACTIONS.get(name) or (name,)
     return CROSSING.join(ATTRIBUTES.get(part, part) if part == name else attribute(part) for part in parts)
@@ -46,7 +37,7 @@ def unit(row: Result) -> str:
 
 def factor(row: Result) -> float:
     """The factor by which a row's numbers are multiplied for printing."""
-    return 100.0 if row["unit"] in HUNDREDS else 1.0
+    return 100.0 if row["unit"] in PRINTED else 1.0
 
 
 def printed(row: Result, centre: float = 0.0) -> Result:
@@ -61,11 +52,7 @@ def decimal(value: float, form: str = ".2f") -> str:
 
 
 def decimals_of(row: Result, least: int = 2) -> int:
-    """Decimals such that an interval has a width to see, and its bounds are told from the value of no effect.
-
-    >>> decimals_of({"low": 0.0001, "high": 0.0003, "landmark": None, "unit": "cosine"})
-    3
-    """
+    """Decimals such that an interval has a width to see, and its bounds are told from the value of no effect."""
     if not has_interval(row):
         return least
     scale, landmark = factor(row), row.get("landmark") or 0.0
@@ -97,11 +84,7 @@ def bounds(row: Result, decimals: int | None = None) -> str:
 
 
 def how_many(clear: int, count: int, thing: str, where: str = "") -> str:
-    """How many of several things are found.
-
-    >>> how_many(1, 24, "difference"), how_many(0, 1, "departure", "in slope")
-    ('1 of 24 differences is found', '0 of 1 departure in slope are found')
-    """
+    """`1 of 24 differences is found`."""
     things = f"{counted(count, thing)} {where}".strip()
     return f"{clear} of {things} {'is' if clear == 1 else 'are'} found"
 

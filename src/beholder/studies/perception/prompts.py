@@ -83,10 +83,9 @@ TEMPLATES = {
 RELEASED_TEMPLATES = {**TEMPLATES, "T4": "cropped face photo of a {} person"}
 """As the released script writes them: the fourth begins small and has no full stop."""
 
-FITS = Instruction(
+FITS = Instruction(  # how a model that answers in words is asked; ours, for the study asked contrastive models only
     "Does this caption fit the image: “{}” Answer with exactly one of these responses: Yes or No.", yes="Yes", no="No"
 )
-"""How a model that answers in words is asked; ours, for the study asked contrastive models only."""
 
 
 def perception_prompts(
@@ -117,21 +116,14 @@ def dimension_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet
 
 
 def _prompts(asked: Iterable[tuple[str, str, str]], dimensions: Sequence[Dimension]) -> PromptSet:
-    prompts = [
-        {"text": text, "level": template, "concept": word, "template": template, **_origin(word, dimensions)}
-        for text, word, template in asked
-    ]
+    """With all dimensions that a word belongs to, and its valence if they have one in common."""
+    prompts = []
+    for text, word, template in asked:
+        belongs = [dimension for dimension in dimensions if word in dimension.words]
+        names, valences = ", ".join(each.name for each in belongs) or None, {each.valence for each in belongs}
+        origin = {"dimension": names, "valence": valences.pop() if len(valences) == 1 else None}
+        prompts.append({"text": text, "level": template, "concept": word, "template": template, **origin})
     return prompt_set("perception", prompts)
-
-
-def _origin(word: str, dimensions: Sequence[Dimension]) -> dict[str, str | None]:
-    """The dimension that a word belongs to (all of them where there are several) and its valence."""
-    belongs = [dimension for dimension in dimensions if word in dimension.words]
-    valences = {dimension.valence for dimension in belongs}
-    return {
-        "dimension": ", ".join(dimension.name for dimension in belongs) or None,
-        "valence": valences.pop() if len(valences) == 1 else None,
-    }
 
 
 def all_words(dimensions: Iterable[Dimension] = DIMENSIONS) -> list[str]:
@@ -141,9 +133,5 @@ def all_words(dimensions: Iterable[Dimension] = DIMENSIONS) -> list[str]:
 
 
 def fill_in(template: str, word: str) -> str:
-    """A template with its word; without a word the doubled blank goes too.
-
-    >>> fill_in("A {} person.", "warm"), fill_in("A {} person.", "")
-    ('A warm person.', 'A person.')
-    """
+    """A template with its word; without a word the doubled blank goes too."""
     return " ".join(template.replace("{}", word).split())

@@ -59,14 +59,7 @@ class Rated(NamedTuple):
     who: list[str]
     human: Array
     model: Array
-    people: People | None
-    """Who is rated; None for groups that share images, which are not independent of each other."""
-
-    def rise(self, rng: np.random.Generator, options: MeasureOptions) -> Part:
-        """How much the model's score rises with people's rating: r, if everyone has one picture."""
-        if self.people is None:
-            return nothing_told(np.zeros((1, 1), dtype=int))
-        return compare_slopes(self.model, self.human, self.people, rng, shuffles=options.shuffles)
+    people: People | None  # who is rated; None for groups that share images, which are not independent of each other
 
     def departure(self, group: str, value: float, n: int) -> Row:
         """How far the model is above people's ratings of a group."""
@@ -83,7 +76,14 @@ def rating_rows(judged: Judged, ratings: pl.DataFrame, options: MeasureOptions) 
     rng, by_trait = options.rng(), ratings.group_by(["trait"], maintain_order=True)
     every = [_rated(judged, part, str(trait)) for (trait,), part in by_trait]
     rated = [each for each in every if isinstance(each, Rated)]
-    verdicts = iter(judge([each.rise(rng, options) for each in rated]))
+    # How much the model's score rises with people's rating: r, if everyone has one picture.
+    rises = [
+        nothing_told(np.zeros((1, 1), dtype=int))
+        if each.people is None
+        else compare_slopes(each.model, each.human, each.people, rng, shuffles=options.shuffles)
+        for each in rated
+    ]
+    verdicts = iter(judge(rises))
     for each in every:
         if isinstance(each, Row):
             yield each

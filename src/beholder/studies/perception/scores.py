@@ -40,12 +40,10 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int_]
 GROUPED = ("race", "skin_tone", "gender")  # attributes whose values are groups of people
 ORDERED = ("age", "smiling", "lighting", "pose")  # attributes that are numbers
-CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinations(GROUPED, count)}
-"""The attributes of every grouping by more than one: `race × gender`."""
-INTERACTIONS = {
+CROSSED = {CROSSING.join(names): names for count in (2, 3) for names in combinations(GROUPED, count)}  # race × gender
+INTERACTIONS = {  # the attribute that varies, and the grouping whose groups are compared: `smiling × gender`
     CROSSING.join((varied, grouping)): (varied, grouping) for varied in ORDERED for grouping in (*GROUPED, *CROSSED)
 }
-"""The attribute that varies, and the grouping whose groups are compared: `smiling × gender`."""
 SEED, BLOCK = "seed", "varied"  # columns of a design: who is shown, and what varies in this block of pictures
 EVERYONE, MEAN = "everyone", "mean"  # the group of all images, and the concept of a mean over the dimensions
 AS_RELEASED = "as released"  # the variant of a number that repeats a fault of the released script
@@ -63,10 +61,8 @@ class Judged(NamedTuple):
     neutral: Array
     dimensions: tuple[Dimension, ...]
     unit: str
-    missing: dict[str, list[str]]
-    """Words of a dimension that have no score."""
-    person: str | None = None
-    """The column that says who is shown, where the user names one."""
+    missing: dict[str, list[str]]  # words of a dimension that have no score
+    person: str | None = None  # the column that says who is shown, where the user names one
 
     def by_dimension(self, scores: Array) -> Array:
         """Mean over each dimension's words, `[n_images, n_dimensions]`."""
@@ -186,15 +182,11 @@ def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension], person: st
         raise DataError(f"None of the dimensions' words has a score. {check}")
     channel = next(matrix.quantities("cosine"))[1]
     unit = "cosine" if channel.channel == "score" else channel.unit  # imported scores are read as cosines
-    scores = _with_numbers(matrix.images), named, cosine, delta, plain[:, 0]
-    return Judged(*scores, kept, unit, missing, person).rows(complete)
-
-
-def _with_numbers(images: pl.DataFrame) -> pl.DataFrame:
-    """Ordered attributes as numbers where a table (a user's CSV) has them as text; bands of ages stay text."""
-    texts = [images[name] for name in ORDERED if images.schema.get(name) == pl.String]
+    # Ordered attributes are made numbers where a table (a user's CSV) has them as text; bands of ages stay text.
+    texts = [matrix.images[name] for name in ORDERED if matrix.images.schema.get(name) == pl.String]
     numbers = [(text, text.cast(pl.Float64, strict=False)) for text in texts]
-    return images.with_columns(made for text, made in numbers if made.null_count() == text.null_count())
+    images = matrix.images.with_columns(made for text, made in numbers if made.null_count() == text.null_count())
+    return Judged(images, named, cosine, delta, plain[:, 0], kept, unit, missing, person).rows(complete)
 
 
 def _columns(matrix: ScoreMatrix) -> tuple[Indices, list[str]]:
@@ -237,8 +229,7 @@ def pairs(names: list[str]) -> list[tuple[str, str]]:
 class Compared(NamedTuple):
     """Pairs of groups in several columns: a part of a family."""
 
-    pairs: list[tuple[str, str]]
-    """Of the groups that are large enough; rows of the part."""
+    pairs: list[tuple[str, str]]  # of the groups that are large enough; rows of the part
     strata: Strata
     part: Part
 
