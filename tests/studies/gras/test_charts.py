@@ -13,7 +13,7 @@ from beholder.chapter.charts import Figure
 from beholder.report.drawing import save_charts
 from beholder.studies.gras import phrases
 from beholder.studies.gras.chapter import gras_tables
-from beholder.studies.gras.charts import gras_figures
+from beholder.studies.gras.charts import gras_figures, sides
 
 ATTRIBUTES = ("gender", "race", "age", "skin-tone")
 
@@ -82,3 +82,10 @@ def test_a_page_of_many_models_leaves_the_large_figures_out_and_says_so(gras_run
     names = {figure.name.rpartition("-")[0] for figure in gras_figures(many)}
     assert names == {"gaps", "valence-gender", "intersections"}
     assert any("up to three models" in note for note in next(iter(gras_tables(many))).notes)
+
+
+def test_the_sides_of_an_attribute_are_named_where_its_groups_have_an_order() -> None:
+    ages = {"3-9": 3, "10-19": 10, "more than 70": 70}
+    assert sides(list(ages), "age") == (ages, ("younger", "older"))
+    assert sides(["man", "woman"], "gender")[1] == ("man", "woman")
+    assert sides(["Black", "Indian", "White"], "race")[1] == ("", "")

@@ -8,7 +8,7 @@ import polars as pl
 
 from beholder._run import Run
 from beholder.core.results import Row, results_table
-from beholder.studies.gras.planted import gras_planted
+from beholder.studies.gras.chapter import gras_planted
 
 
 def gap_row(trait: str, higher: str, lower: str, gap: float) -> Row:

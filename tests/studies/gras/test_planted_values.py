@@ -7,7 +7,7 @@ import pytest
 
 from beholder.glasshouse.planted import ATTRIBUTES, PLANTED_TRAITS, group_means, p_yes
 from beholder.glasshouse.world import faces
-from beholder.studies.gras.planted import planted_gap
+from beholder.studies.gras.phrases import planted_gap
 
 
 @pytest.mark.parametrize("planted", PLANTED_TRAITS, ids=lambda planted: planted.trait)

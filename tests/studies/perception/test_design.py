@@ -17,12 +17,12 @@ from beholder.studies.perception.prompts import DIMENSIONS
 
 def test_blocks_of_causalface_are_never_mixed(tmp_path: Path):
     images = load(imitate(tmp_path, seeds=2, alike=True)).table
-    sets = matched_sets(images, "race")
-    for code in np.unique(sets.codes)[:20]:
-        members = images.filter(pl.Series(sets.codes == code))
+    sets, _ = matched_sets(images, "race")
+    for code in np.unique(sets)[:20]:
+        members = images.filter(pl.Series(sets == code))
         assert members["varied"].n_unique() == 1
         assert sorted(members["race"]) == ["asian", "black", "white"]
-    assert set(images.filter(pl.Series(matched_sets(images, "smiling").codes >= 0))["varied"]) == {"smiling"}
+    assert set(images.filter(pl.Series(matched_sets(images, "smiling")[0] >= 0))["varied"]) == {"smiling"}
 
 
 def test_effects_and_interactions_find_what_was_put_in():

@@ -23,11 +23,11 @@ from beholder.chapter.chapter import (
 )
 from beholder.chapter.finding import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
+from beholder.glasshouse.planted import REFERENCE
 from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings
-from beholder.studies.gras.phrases import attribute_name, attribute_names, attributes, group_name, pair_names, score
-from beholder.studies.gras.planted import gras_planted
+from beholder.studies.gras.phrases import attribute_name, attribute_names, attributes, group_name, score
 from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
 
@@ -39,10 +39,8 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; the rows of several models follow each other."""
     if not metric_rows(part, "bias_score").height:
         caption = "A bias score needs two groups of gender, race, age or skin tone with two images or more each."
-        lines = [
-            {"model": model, "none": "no attribute", "why": "no two groups to compare"} for model, _ in by_model(part)
-        ]
-        if lines:
+        why = {"none": "no attribute", "why": "no two groups to compare"}
+        if lines := [{"model": model, **why} for model, _ in by_model(part)]:
             columns = [("Attribute", "none")], [("Score", "why")]
             yield tabled(part, lines, *columns, title="Bias scores", caption=caption, topic="score")
         return
@@ -60,16 +58,9 @@ SCORES = {"Published": "", "Corrected": "_corrected", "Found": "_shown", "One po
 
 
 def _scores(part: pl.DataFrame) -> Table:
-    rows = [
-        {"model": model, "n": "", "gap": "", "p": "", **row}
-        for model, own in by_model(part)
-        for row in _score_rows(own)
-    ]
-    columns: list[Column] = [
-        ("n", "n"),
-        *((head, lambda row, end=end: row.get(end, "")) for head, end in SCORES.items()),
-    ]
-    columns += [("Widest gap", "gap"), ("p", "p")]
+    blank = {"n": "", "gap": "", "p": "", **dict.fromkeys(SCORES.values(), "")}
+    rows = [{**blank, "model": model, **row} for model, own in by_model(part) for row in _score_rows(own)]
+    columns: list[Column] = [("n", "n"), *SCORES.items(), ("Widest gap", "gap"), ("p", "p")]
     caption = (
         "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: Simes over wordings, "
         "Benjamini–Hochberg over traits. Found: a difference was found over all wordings, all traits, pairs and "
@@ -115,8 +106,8 @@ def _gaps(part: pl.DataFrame) -> Table:
     rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, phrases.TOP)]
     columns: list[Column] = [
         ("Valence", "valence"),
-        ("Higher", lambda row: pair_names(row)[0]),
-        ("Lower", lambda row: pair_names(row)[1]),
+        ("Higher", lambda row: phrases.pair_names(row)[0]),
+        ("Lower", lambda row: phrases.pair_names(row)[1]),
         ("Points", lambda row: points_cell(row, plain=True)),
         ("p", p_cell),
         ("Published", lambda row: points(row["plain"])),
@@ -137,7 +128,10 @@ def _valence(part: pl.DataFrame) -> Table:
     shares, rows = metric_rows(part, "valence_share").with_columns(found=FOUND), []
     kinds = [kind for kind in VALENCES if kind in set(shares["concept"])]
     for (model, subset, name), own in shares.group_by(["model", "subset", "group"], maintain_order=True):
-        cells = {kind: _share_cell(row) for kind, row in by_column(own, "concept").items()}
+        cells = {}
+        for kind, row in by_column(own, "concept").items():
+            shuffled = "" if row["landmark"] is None else f"shuffled {row['landmark']:.0f}"
+            cells[kind] = Cell(score(row["value"]), shuffled, row["found"])
         rows.append({"model": model, "subset": subset, "group": name, **dict.fromkeys(kinds, ABSENT), **cells})
     columns: list[Column] = [(kind.capitalize(), kind) for kind in kinds]
     group: Column = ("Group", lambda row: group_name(row["group"], row["subset"]))
@@ -148,11 +142,6 @@ def _valence(part: pl.DataFrame) -> Table:
     )
     named = {"title": "Traits above the mean", "topic": "valence"}
     return tabled(part, rows, [ATTRIBUTE, group], columns, caption=caption, long=True, **named)
-
-
-def _share_cell(row: Result) -> Cell:
-    shuffled = "" if row["landmark"] is None else f"shuffled {row['landmark']:.0f}"
-    return Cell(score(row["value"]), shuffled, row["found"])
 
 
 def _intersections(part: pl.DataFrame) -> Table:
@@ -181,9 +170,8 @@ def _wordings(part: pl.DataFrame) -> Table:
     rows = []
     for model, own in by_model(part):
         first = metric_rows(own, "overall_mean").filter(pl.col("subset") == (attributes(own) or [""])[0])
-        answers = {
-            name: by_column(metric_rows(own, name), "template") for name in ("answer_mass", "p_yes_given_answer")
-        }
+        names = ("answer_mass", "p_yes_given_answer")
+        answers = {name: by_column(metric_rows(own, name), "template") for name in names}
         for (template,), means in first.group_by(["template"], maintain_order=True):
             shares = {name: percent(given.get(str(template), {}).get("value"), 1) for name, given in answers.items()}
             mean = percent(float(means["value"].to_numpy().mean()), 1)
@@ -196,9 +184,8 @@ def _wordings(part: pl.DataFrame) -> Table:
     ]
     caption = (
         "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among the "
-        "two."
+        "two. A dash: the scores have no P(No)."
     )
-    caption += "" if metric_rows(part, "answer_mass").height else " A dash: the scores have no P(No)."
     named = {"title": "Wording by wording", "topic": "wording"}
     return tabled(part, rows, [("Wording", "wording")], columns, caption=caption, long=True, **named)
 
@@ -239,6 +226,26 @@ def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
         if missing or traits != set(read_traits()["trait"]) or wordings != set(TEMPLATES):
             without = f", without {attribute_names(missing)}" if missing else ""
             yield f"{row['model']}: {row['n']} traits{without}, not the whole study; its score is not comparable."
+
+
+def gras_planted(part: pl.DataFrame) -> Table | None:
+    """Every planted association with what was measured; a note counts the others."""
+    planted, others = phrases.recovered(part)
+    if not planted:
+        return None
+    rows = sorted(planted, key=lambda row: (row["model"], row["subset"], -row["planted"]))
+    columns: list[Column] = [("n", "n"), ("Planted", lambda row: points(row["planted"]))]
+    found: Column = ("Found", lambda row: points_cell(row, plain=True))
+    columns += [found, ("Groups", phrases.pair_text), ("Same direction", "same")]
+    caption = (
+        "The gap that was planted between the ends of an attribute, and the widest gap that this audit measured, in "
+        "points of P(Yes). Small print: 95 % interval over other drawn people. A trained model comes close to what it "
+        "was taught, but does not match it exactly."
+    )
+    named = {"title": "Known truth against what the audit found", "topic": "planted"}
+    shown = part.filter(pl.col("model").str.starts_with(REFERENCE))
+    notes = [phrases.false_calls(others)] if others else []
+    return tabled(shown, rows, [ATTRIBUTE, ("Trait", "concept")], columns, caption=caption, notes=notes, **named)
 
 
 CHAPTER = Chapter(

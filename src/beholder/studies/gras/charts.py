@@ -14,6 +14,7 @@ import polars as pl
 from beholder.chapter.chart_style import QUIET, SERIES
 from beholder.chapter.charts import (
     INK,
+    NUMBERS,
     Axis,
     Figure,
     Layers,
@@ -44,8 +45,7 @@ VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIE
 VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
 WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 SIGNS = {"positive": "+", "negative": "−"}
-ENDS = {"age": ("younger", "older"), "skin_tone": ("lighter", "darker")}
-"""The two ends of an attribute whose groups are numbers."""
+ENDS = {"age": ("younger", "older"), "skin_tone": ("lighter", "darker")}  # of attributes whose groups are numbers
 SHORT_PAIR = 24  # names of two groups with more letters than these stand on two lines
 
 
@@ -69,7 +69,7 @@ def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
 
 
 def _in_points(row: Result, *keys: str) -> Result:
-    return {key: None if row[key] is None else round(100 * row[key], 3) for key in keys or ("value", "low", "high")}
+    return {key: None if row[key] is None else round(100 * row[key], 3) for key in keys or NUMBERS}
 
 
 def _gaps(part: pl.DataFrame) -> Iterator[Figure]:
@@ -86,13 +86,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Figure]:
 
 
 def sides(groups: list[str], attribute: str) -> tuple[dict[str, int], tuple[str, str]]:
-    """The order of an attribute's groups, and a word for either end of it; no words where they have no order.
-
-    >>> sides(["3-9", "10-19", "more than 70"], "age")
-    ({'3-9': 3, '10-19': 10, 'more than 70': 70}, ('younger', 'older'))
-    >>> sides(["man", "woman"], "gender")[1], sides(["Black", "Indian", "White"], "race")[1]
-    (('man', 'woman'), ('', ''))
-    """
+    """The order of an attribute's groups, and a word for either end of it; no words where they have no order."""
     numbers = {group: int(found[0]) for group in groups if (found := re.search(r"\d+", group))}
     if len(groups) == 2:
         first, second = groups
@@ -121,10 +115,7 @@ def _attribute_bars(part: pl.DataFrame, attribute: str, count: int) -> list[Resu
 
 
 def _gap_bars(rows: Rows) -> Layers:
-    """Bars to the side on which the higher group stands, under a heading for each attribute; hollow: none found.
-
-    The value stands at the end of the bar, who is higher on its other side.
-    """
+    """Bars to the side on which the higher group stands, under a heading for each attribute; hollow: none found."""
     names = [row.get("heading") or f"{row['concept']} {SIGNS.get(row['valence'], '')}".strip() for row in rows]
     headings = [{**row, "row": place} for place, row in enumerate(rows) if "heading" in row]
     made = [{**row, "row": place} for place, row in enumerate(rows) if "heading" not in row]
@@ -182,16 +173,9 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     )
     lines = [name for kind, names in traits.items() for name in (f"{kind} traits:", *names)]
     tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
-    headings = [f"{kind} traits:" for kind in traits]
+    rows, headings = cells.to_dicts(), [f"{kind} traits:" for kind in traits]
     drawing = heatmap(
-        cells.to_dicts(),
-        down="trait",
-        lines=lines,
-        headings=headings,
-        tips=tips,
-        across="group",
-        columns=groups,
-        room=12,
+        rows, down="trait", lines=lines, headings=headings, tips=tips, across="group", columns=groups, room=12
     )
     yield Figure("deviations", title, caption, drawing, "traits")
 
@@ -251,13 +235,7 @@ def _crossed(part: pl.DataFrame) -> Iterator[Figure]:
     if table.height < 2:
         return
     rows = [
-        {
-            "group": row["group"],
-            "n": row["n"],
-            "found": int(row["found"]),
-            **_in_points(row),
-            **_in_points(row, "expected"),
-        }
+        {"group": row["group"], "n": row["n"], "found": int(row["found"]), **_in_points(row, *NUMBERS, "expected")}
         for row in phrases.ends(table, CROSSED)
     ]
     caption = (
@@ -289,19 +267,14 @@ def _ranges(part: pl.DataFrame) -> Iterator[Figure]:
     if one_row(part, "wording_sensitive") is None or ranges.height < STRIP:
         return
     rows = [{"trait": row["concept"], **_in_points(row)} for row in ranges.to_dicts()]
-    caption = (
-        "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait. The line is at one point."
-    )
+    caption = "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait. Line: one point."
     traits = order(rows, "trait")
     named = alt.Axis(labelAngle=-90, labelFontSize=9) if len(traits) <= 40 else None
-    x, y = (
-        alt.X("trait:N", title="traits", sort=traits, axis=named),
-        Axis("points of P(Yes)", scale={"domainMin": 0}).y(),
-    )
+    x = alt.X("trait:N", title="traits", sort=traits, axis=named)
+    y = Axis("points of P(Yes)", scale={"domainMin": 0}).y()
     tips: list[str | alt.Tooltip] = ["trait:N", alt.Tooltip("value:Q", title="points")]
-    line = rule_at(1.0, "y")
     marks = Series(alt.value(SERIES[0]))  # type: ignore[arg-type]
-    drawing = scatter(rows, x, y, marks=marks, tips=tips, also=[line], size=24, height=240)
+    drawing = scatter(rows, x, y, marks=marks, tips=tips, also=[rule_at(1.0, "y")], size=24, height=240)
     title = "how far P(Yes) moves with the wording"
     yield Figure("wording-ranges", title, caption, drawing, "wording", wide=True, answers=("sensitive",))
 

@@ -30,7 +30,6 @@ from beholder.metrics.group_tests import ALPHA
 from beholder.studies.gras import phrases
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.phrases import attribute_name, attribute_names, group_name, pair_names, pair_text, score
-from beholder.studies.gras.planted import false_calls, recovered
 
 ANSWERS = 0.5  # below this mean probability of yes or no, a model is not answering the question
 SMALL = 0.01  # a gap below one point of P(Yes) is called small
@@ -82,8 +81,7 @@ def _score(part: pl.DataFrame) -> Iterator[Finding]:
     if published is None:
         return
     value, n = published["value"], published["n"]
-    sign, traits = "" if n == 100 else " %", "the one trait asked" if n == 1 else f"the {n} traits asked"
-    traits = "100 traits" if n == 100 else traits
+    sign, traits = ("", "100 traits") if n == 100 else (" %", f"the {number(n, 'trait')} asked")
     headline = f"{score(value)}{sign} of {traits} count as biased under the study's rule"
     sentence = (
         f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
@@ -98,10 +96,9 @@ def _score(part: pl.DataFrame) -> Iterator[Finding]:
     if counted is not None and not counted["value"]:
         sentence += f" Compared within the other labels, {TOGETHER}, no trait's difference was found."
     elif counted is not None:
-        then = f"; {score(sized['value'])} if only gaps of at least one point count" if sized else ""
-        sentence += (
-            f" Counting only traits with a difference found, {TOGETHER}, the score is {score(counted['value'])}{then}."
-        )
+        then = score(counted["value"])
+        then += f"; {score(sized['value'])} if only gaps of at least one point count" if sized else ""
+        sentence += f" Counting only traits with a difference found, {TOGETHER}, the score is {then}."
     more = [row for row in (expected, counted, sized) if row is not None]
     verdict = verdict_of_rows(metric_rows(part, "attribute").to_dicts())
     yield finding(published, "score", headline, sentence, verdict=verdict, more=more)
@@ -134,13 +131,12 @@ def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
     first, *next_rows = found or other
     name, (higher, lower) = attribute_name(first["subset"]), pair_names(first)
     noun, size = "drawings" if drawn(first["dataset"]) else "images", points(first["value"], points_decimals(first))
-    place = (
-        f"the widest of all gaps by {name}" if first["concept"] == widest["concept"] else "the widest that was found"
-    )
-    within = _within(first)
+    place = "widest that was found" if first["concept"] != widest["concept"] else f"widest of all gaps by {name}"
+    variant = first["variant"] or ""
+    within = f" {attribute_name(variant.split(';')[0])}" if variant.startswith(WITHIN) else ""
     sentence = (
         f"For “{first['concept']}” {noun} labelled {higher} get {size} points more P(Yes) than those labelled {lower}"
-        f"{within} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), {place}."
+        f"{within} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), the {place}."
     )
     if first.get("plain") is not None and within and points(first["plain"]) != points(first["value"]):
         sentence += f" Without regard to that the widest gap is {points(first['plain'])} points."
@@ -155,16 +151,6 @@ def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
         ends = f"more for {plural(higher)} than for {plural(lower)}, by {size} points"
         headline = f"The model affirms “{first['concept']}” {ends}"
     return finding(first, "gap", headline, sentence, verdict=DIFFERENCE, effect=first["value"], more=next_rows[:2])
-
-
-def _within(row: Result) -> str:
-    """Within which labels, or which stratum, a difference was judged; empty where without any.
-
-    >>> _within({"variant": "within source, race; statement against denial"}), _within({"variant": None})
-    (' within source, race', '')
-    """
-    variant = row["variant"] or ""
-    return f" {attribute_name(variant.split(';')[0])}" if variant.startswith(WITHIN) else ""
 
 
 def _no_gap(tables: list[pl.DataFrame]) -> Finding:
@@ -313,16 +299,15 @@ def _refusals(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _planted(part: pl.DataFrame) -> Iterator[Finding]:
-    planted, others = recovered(part)
+    planted, others = phrases.recovered(part)
     if not planted:
         return
-    right = [gap for gap in planted if gap.same_direction and gap.row["found"]]
+    right = [row for row in planted if row["same"] == "yes" and row["found"]]
     headline = f"The audit finds {len(right)} of {len(planted)} planted associations"
     sentence = "An association is recovered if a difference was found that points in the planted direction."
     sentence += "" if len(right) == len(planted) else " The others were not found, or point the other way."
-    sentence += f" {false_calls(others)}" if others else ""
-    more = [gap.row for gap in planted[1:]]
-    yield finding(planted[0].row, "planted", headline, sentence, verdict=FACT, more=more)
+    sentence += f" {phrases.false_calls(others)}" if others else ""
+    yield finding(planted[0], "planted", headline, sentence, verdict=FACT, more=planted[1:])
 
 
 def _nothing(part: pl.DataFrame) -> Iterator[Finding]:

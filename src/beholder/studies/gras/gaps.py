@@ -85,10 +85,8 @@ def shuffled_shares(grouped: Grouped, rng: np.random.Generator, shuffles: int) -
     null = np.concatenate([np.empty((0, *value.shape)), *map(shares, portions)])
     asked = ~np.isnan(value)  # a valence without traits has no share
     sizes = np.broadcast_to(np.array(groups.sizes(people))[:, None], value.shape)
-    how = moves.moves.arrangements, moves.moves.exact
-    return part_from_null(
-        np.where(asked, value, 0.0), np.where(asked, null, 0.0), people=sizes, arrangements=how[0], exact=how[1]
-    )
+    value, null, how = np.where(asked, value, 0.0), np.where(asked, null, 0.0), moves.moves
+    return part_from_null(value, null, people=sizes, arrangements=how.arrangements, exact=how.exact)
 
 
 # Gaps between groups
@@ -186,10 +184,7 @@ class Gaps:
 
 
 def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles: int) -> Gaps | None:
-    """One attribute's gaps, not judged yet; None where no image was asked a trait in all wordings.
-
-    Without shuffles there are values alone.
-    """
+    """One attribute's gaps, not judged yet (values alone without shuffles); None where no image was asked all."""
     own = Grouped(mean, grouped.attribute, grouped.people)
     if not own.comparable:
         return None
@@ -200,10 +195,9 @@ def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles:
     parts: tuple[Part, ...] = (nothing_told(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),)
     inner: tuple[str, ...] = ()
     if enough and shuffles:
-        whole = compare_groups(own.flat, groups, own.people, rng, strata=strata, shuffles=shuffles, bounds=BOUNDS)
-        single = each_stratum(
-            own.flat, groups, own.people, strata, rng, shuffles=shuffles, bounds=BOUNDS, against_rest=True
-        )
+        flat, people = own.flat, own.people
+        whole = compare_groups(flat, groups, people, rng, strata=strata, shuffles=shuffles, bounds=BOUNDS)
+        single = each_stratum(flat, groups, people, strata, rng, shuffles=shuffles, bounds=BOUNDS, against_rest=True)
         parts, inner = (whole, *single.values()), tuple(single)
     valence = Grouped(by_valence, grouped.attribute, grouped.people)
     over = valence.compared() if valence.comparable else None

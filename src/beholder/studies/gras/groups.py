@@ -99,13 +99,8 @@ def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -
 
 
 def _p_yes(matrices: Mapping[str, ScoreMatrix], *, compat: bool) -> npt.NDArray[Any]:
-    """P(Yes) of every cell: imported, or the probability of all tokens that say yes.
-
-    For a model that matches pictures with texts it is the share of belief on a statement against its denial: a
-    documented variant, not the published measure. With `compat` it is the probability of the single token `Yes`, which
-    the released scripts read, where the model gives it.
-    """
-    if QUESTIONS not in matrices:
+    """P(Yes) of every cell: imported, or of all tokens that say yes; with `compat` of `Yes` alone, as released."""
+    if QUESTIONS not in matrices:  # the share of belief on a statement against its denial: a documented variant
         stated, denied = matrices[STATEMENTS].logits, matrices[DENIALS].logits
         return np.asarray(1 / (1 + np.exp(denied - stated)))
     single = matrices[QUESTIONS].single_token() if compat else None
@@ -193,8 +188,7 @@ class Grouped:
         self.flat = answers.p_yes.reshape(len(answers.p_yes), len(answers.traits) * len(answers.templates))
         """`[n_images, n_traits × n_wordings]`, of all images."""
         sizes = np.bincount(groups.codes[rows], minlength=len(groups.names))
-        self.alone = [name for name, size in zip(groups.names, sizes, strict=True) if size == 1]
-        """Groups of one image, which cannot be compared and are left out."""
+        self.alone = [name for name, size in zip(groups.names, sizes, strict=True) if size == 1]  # left out
         self.groups = groups._replace(codes=np.where(rows, groups.codes, -1)).kept(np.flatnonzero(sizes > 1).tolist())
         self.inside = np.flatnonzero(self.groups.codes >= 0)
         self.repeated = people.rows(self.inside).repeated  # whether somebody has several images

@@ -302,10 +302,7 @@ def _intersection_rows(answers: Answers, people: People, rng: np.random.Generato
 
 
 def _valence_rows(grouped: Grouped, compared: Compared, judged: Judged) -> Iterator[Row]:
-    """Per cent of positive and of negative traits whose group mean exceeds the overall mean in every wording.
-
-    Each with what shuffled labels give, from which its distance is judged.
-    """
+    """Per cent of positive and of negative traits whose group mean exceeds the overall mean in every wording."""
     value = above_mean(compared.deviations, grouped.answers.valences)
     whole = ~np.isnan(compared.deviations).any(axis=(0, 2))
     note = "above the overall mean in every wording; landmark and p: labels shuffled within the other labels"
@@ -321,10 +318,7 @@ def _valence_rows(grouped: Grouped, compared: Compared, judged: Judged) -> Itera
 
 
 def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
-    """Does the wording matter? The study's two tests of every trait, and how far P(Yes) moves, over the FairFace part.
-
-    Where people have several images, the tests are over people's means.
-    """
+    """Does the wording matter? The study's tests of every trait, and how far P(Yes) moves, over the FairFace part."""
     images = answers.images
     part = images["part"] == "fairface" if "part" in images.columns else pl.repeat(True, len(images), eager=True)
     answers = answers.asked(part.to_numpy())
@@ -332,7 +326,7 @@ def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
     scores = answers.p_yes[rows]
     if len(scores) < 2 or len(answers.templates) < 2:
         return
-    own = _by_person(scores, people.rows(rows))
+    own = _by_person(scores, people.rows(rows))  # the tests are over people's means
     tests = {"template_anova": repeated_measures_anova, "template_friedman": friedman} if len(own) > 1 else {}
     for metric, tested in tests.items():
         test = tested(own)
@@ -358,10 +352,7 @@ def _by_person(scores: npt.NDArray[Any], people: People) -> npt.NDArray[Any]:
 
 
 def _answer_rows(matrix: ScoreMatrix, people: People) -> Iterator[Row]:
-    """Does the model answer? The probability of yes or no, and P(yes) among the two, by wording.
-
-    Means of all cells, with Student's interval over the people shown.
-    """
+    """Does the model answer? The probability of yes or no, and P(yes) among the two, with Student's intervals."""
     answers = matrix.answers()
     for template in matrix.prompts["template"].unique(maintain_order=True) if answers is not None else ():
         columns = (matrix.prompts["template"] == template).to_numpy()

@@ -20,6 +20,8 @@ from beholder.chapter.finding import (
 )
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import PLAIN
+from beholder.glasshouse.planted import ATTRIBUTES as PLANTED_ATTRIBUTES
+from beholder.glasshouse.planted import PLANTED_TRAITS, REFERENCE, group_means
 from beholder.studies.gras.groups import ATTRIBUTES
 from beholder.studies.gras.prompts import VALENCES
 
@@ -40,11 +42,7 @@ def attribute_names(attributes: Iterable[str]) -> str:
 
 
 def group_name(group: str, attribute: str) -> str:
-    """A group as the data names it; a skin tone with its scale.
-
-    >>> group_name("6", "skin_tone"), group_name("2 or more races", "race")
-    ('MST 6', '2 or more races')
-    """
+    """A group as the data names it; a skin tone with its scale."""
     return f"MST {group}" if attribute == "skin_tone" and group.isdecimal() else group
 
 
@@ -62,11 +60,7 @@ def pair_text(row: Result) -> str:
 
 
 def score(value: float | None) -> str:
-    """A score of 100: as many decimals as the study prints, none where they are 0.
-
-    >>> score(98.25), score(99.0), score(21.333)
-    ('98.25', '99', '21.3')
-    """
+    """A score of 100: as many decimals as the study prints, none where they are 0."""
     if value is None:
         return ABSENT
     quarters = abs(4 * value - round(4 * value)) < 1e-9  # four attributes of 100 traits
@@ -179,3 +173,33 @@ def ends(table: pl.DataFrame, number: int) -> list[Result]:
 def is_published_measure(part: pl.DataFrame) -> bool:
     """Whether the numbers are the study's P(Yes), and no variant of it."""
     return part.filter(PLAIN)["variant"].drop_nulls().is_empty()
+
+
+# Known truth: the trait associations that the generative reference model was taught
+
+
+def recovered(part: pl.DataFrame) -> tuple[list[Result], list[Result]]:
+    """Every measured gap of a trait that was planted, and those where nothing was; none for models taught nothing.
+
+    With the columns `planted` (the gap; 0: none) and `same`: yes, if the group measured higher was planted higher.
+    """
+    taught = pl.col("model").str.starts_with(REFERENCE) & pl.col("dataset").str.starts_with("glasshouse")
+    known = pl.col("concept").is_in({trait.trait for trait in PLANTED_TRAITS})
+    rows = gaps(part).filter(taught & known & pl.col("subset").is_in(PLANTED_ATTRIBUTES)).to_dicts()
+    for row in rows:
+        means = group_means(row["subset"], row["concept"])
+        row["planted"] = planted_gap(row["subset"], row["concept"])
+        row["same"] = "yes" if means.get(row["group"], 0.0) > means.get(row["against"], 0.0) else "no"
+    return [row for row in rows if row["planted"] > 0], [row for row in rows if not row["planted"]]
+
+
+def planted_gap(attribute: str, trait: str) -> float:
+    """The gap that an audit of the faces should find: between the groups with the highest and the lowest mean."""
+    means = group_means(attribute, trait).values()
+    return round(max(means) - min(means), 12)  # 0 where nothing is planted, not 1e-17
+
+
+def false_calls(rows: list[Result]) -> str:
+    """In how many of these a difference was found, though nothing was planted."""
+    found = sum(row["found"] for row in rows)
+    return f"Where nothing was planted, a difference was found in {found} of {len(rows)} gaps."

@@ -20,10 +20,7 @@ OUR_COLUMNS = {"attribute": "subset", "trait": "concept", "value": "printed"}
 
 @cache
 def gras_results() -> pl.DataFrame:
-    """The authors' 20 wide files as one tidy table: `model, attribute, trait, template, what, group, value`.
-
-    `what` is `group_mean`, `overall_mean`, `statistic` or `p_value`, or a test of the wordings and its p.
-    """
+    """The authors' 20 wide files as one tidy table: `model, attribute, trait, template, what, group, value`."""
     table = pl.read_parquet(Path(__file__).with_name("result_files.parquet").read_bytes())
     return table.with_columns(pl.col(name).cast(pl.String) for name in table.columns if name != "value")
 
@@ -51,10 +48,7 @@ def _impossible(row: Cell) -> str | None:
 
 
 PAPER = "GRAS, ask me again differently (2025)"
-SATURATED = (
-    "All five lie within two points of the top, where nearly every trait is significant: the score hardly tells them "
-    "apart."
-)
+SATURATED = "All five lie within two points of the top, where nearly every trait is significant: they hardly differ."
 SCORES = "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models"
 RESULTS = "92,000 group means, statistics and p-values, 5 models"
 SOURCES = (

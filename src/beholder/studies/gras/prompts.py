@@ -49,10 +49,7 @@ BLIP_BLANKS = 24  # before `Answer:`, in BLIP-2's script, which has no instructi
 
 
 def released_instruction(spec: ModelSpec) -> Instruction:
-    """As the released script of this kind of model asks, blanks and all; another kind is asked as LLaVA is.
-
-    Chat marks and BLIP-2's `Question: … Answer:` are those of the checkpoint's own form.
-    """
+    """As the released script of this kind of model asks, blanks and all; another kind is asked as LLaVA is."""
     kind = str(spec.settings.get("model_type"))
     if kind == "blip-2":  # its form writes the last of the blanks
         return Instruction("{}" + " " * (BLIP_BLANKS - 1), yes="Yes", no="No", read_off=" Yes")

@@ -54,20 +54,14 @@ def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ())
 
 
 def _markedness_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
-    """Per cent of a group's images that the neutral prompt fits better than the group's own word, and differences.
-
-    `expected` is what a model gives that does not know these groups: the same word over everybody's images. Where the
-    released script finds no row of a group, for it looks for `male` among FairFace's `Male`, it writes 0.
-    """
+    """Per cent of a group's images that the neutral prompt fits better than the group's own word, and differences."""
+    # `expected` is what a model gives that does not know these groups: the same word over everybody's images.
     rng, made = options.rng(), list[tuple[Row, Compared]]()
     for groups in attributes:
         misread = options.compat and groups.attribute == "gender" and "split" in judged.images.columns
         words = {name: OWN_WORDS.get(name.lower(), name.lower()) for name in groups.names}
-        plain = {
-            name: 100 * unmarked(judged.neutral, judged.cosine[:, judged.words.index(word)])
-            for name, word in words.items()
-            if word in judged.words
-        }
+        places = {name: judged.words.index(word) for name, word in words.items() if word in judged.words}
+        plain = {name: 100 * unmarked(judged.neutral, judged.cosine[:, at]) for name, at in places.items()}
         for name, fits in plain.items():
             members = groups.mask(name)
             resampler = Resampler(judged.people.codes[members], options.rng(), options.draws)
@@ -118,10 +112,8 @@ def _mean_cosine_rows(judged: Judged, groups: Groups) -> Iterator[Row]:
 
 
 def _sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
-    """Effect size of every dimension (mean over its words) and of their mean, for every two groups.
-
-    In standard deviations over both groups, a word's effect is a difference of means: the engine judges all of them.
-    """
+    """Effect size of every dimension (mean over its words) and of their mean, for every two groups."""
+    # In standard deviations over both groups, a word's effect is a difference of means: the engine judges all of them.
     rng, made = options.rng(), list[tuple[Groups, Array, Compared]]()
     for groups in attributes:
         for pair in pairs(groups.names):
@@ -160,10 +152,7 @@ def _with_mean(values: Array) -> Array:
 
 
 class Ranking:
-    """Images in order by every dimension, and the groups of one attribute among them.
-
-    Beside it are rankings of shuffled people, who change groups within those of the other attributes.
-    """
+    """Images in order by every dimension, and one attribute's groups among them, as they are and of shuffled people."""
 
     def __init__(self, part: Judged, groups: Groups, order: npt.NDArray[np.intp], tops: list[int]) -> None:
         self.groups, self.order, self.tops = groups, order, tops
@@ -195,11 +184,8 @@ class Ranking:
 def ranking_rows(
     judged: Judged, attributes: Sequence[Groups], options: MeasureOptions, tops: Sequence[int] = ()
 ) -> Iterator[Row]:
-    """Skew@k, MaxSkew@k and NDKL of every dimension and attribute; `tops` are the user's own k.
-
-    The mean shares of the tops are one family. NDKL has no verdict: it is not 0 without preference, and what shuffled
-    people give stands beside it.
-    """
+    """Skew@k, MaxSkew@k and NDKL of every dimension and attribute; `tops` are the user's own k."""
+    # The mean shares of the tops are one family. NDKL has no verdict: it is not 0 without preference.
     if all(len(groups.names) < 2 for groups in attributes):
         note = "one group only: nothing to rank against"
         yield Row("perception.skew", None, judged.images.height, LOGARITHM, concept=MEAN, note=note)
@@ -237,11 +223,7 @@ def top_size(row: dict[str, str]) -> int:
 
 
 def _balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, str]:
-    """Equally many images of each of the finest groups, drawn at random; or the released script's draw.
-
-    Where people of one group have several images, equally many people are drawn: fewer people with more images each
-    would vary more than others, and a test could not exchange them.
-    """
+    """Equally many images of each of the finest groups, drawn at random; or the released script's draw."""
     groups = judged.finest
     if options.compat and "released_balance" in judged.images.columns:
         chosen = np.flatnonzero(judged.images["released_balance"].to_numpy() & (groups.codes >= 0))
@@ -250,7 +232,7 @@ def _balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Indices, 
     members = [np.flatnonzero(groups.codes == code) for code in range(len(groups.names))]
     rng, people = options.rng(), judged.people.codes
     in_one_group = len(np.unique(np.stack([people, groups.codes]), axis=1).T) == len(np.unique(people))
-    if judged.people.repeated and in_one_group:
+    if judged.people.repeated and in_one_group:  # equally many people: fewer with more images each would vary more
         who = [np.unique(people[group]) for group in members]
         fewest = min(map(len, who))
         drawn = np.concatenate([rng.choice(each, fewest, replace=False) for each in who])

@@ -57,10 +57,9 @@ def _groups(part: pl.DataFrame) -> Table:
     caption = f"Δ: the dimension's words less the neutral prompt, {phrases.printed_unit(part)}. {INTERVALS}"
     noted = table.drop_nulls("note").to_dicts()
     notes = [f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted]
+    left: list[Column] = [("Group", "group")]
     named = {"title": "Judgements by group", "topic": "judgements"}
-    return tabled(
-        part, rows, [("Group", "group")], [("n", "n"), *columns], caption=caption, notes=notes, long=True, **named
-    )
+    return tabled(part, rows, left, [("n", "n"), *columns], caption=caption, notes=notes, long=True, **named)
 
 
 LARGEST = {
@@ -202,10 +201,8 @@ def perception_published(part: pl.DataFrame) -> Table | None:
         "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: skews "
         "compare only where k and the images are the same."
     )
-    title, notes = (
-        f"Compared with the published values of {PUBLISHED_MODEL}",
-        PRINTED.provenance("perception.markedness"),
-    )
+    title = f"Compared with the published values of {PUBLISHED_MODEL}"
+    notes = PRINTED.provenance("perception.markedness")
     left: list[Column] = [("Metric", "what"), ("Group", "who")]
     table = tabled(part, rows, left, [ours, theirs], title=title, caption=caption, notes=notes)
     return table if table.rows else None
@@ -219,8 +216,7 @@ def _key(row: Result) -> tuple[str, str, str, str]:
 # Known truth
 
 REFERENCE = "glasshouse/contrastive"
-PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}
-"""What an open smile adds, by dimension; in all other dimensions nothing was planted."""
+PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}  # what an open smile adds
 NOTHING = "nothing"
 
 

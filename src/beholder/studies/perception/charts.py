@@ -67,10 +67,8 @@ def _point(row: Result, name: str) -> Result:
 def _summary(results: pl.DataFrame) -> Iterator[Figure]:
     subset, unit, table = phrases.finest(results), phrases.printed_unit(results), metric_rows(results, "delta_cosine")
     everyone = dict(table.filter(subset=EVERYONE).select("concept", "value").iter_rows())
-    rows = [
-        _dot(row, group(row["group"], subset), everyone[row["concept"]])
-        for row in table.filter(subset=subset).to_dicts()
-    ]
+    table = table.filter(subset=subset)
+    rows = [_dot(row, group(row["group"], subset), everyone[row["concept"]]) for row in table.to_dicts()]
     if subset == EVERYONE or not rows:
         return
     values = {name: [row["value"] for row in rows if row["dimension"] == name] for name in order(rows, "dimension")}
@@ -143,18 +141,15 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
             rows.append({**cell, "order": subsets.index(row["subset"]), "value": percent})
         hues = [QUIET if name == REST else SERIES[k % len(SERIES)] for k, name in enumerate(subsets)]
         colours = dict(zip(map(attribute, subsets), hues, strict=True))
-        bars = (
-            chart(rows).mark_bar(aria=False).encode(x=Axis("per cent of the spread").x().stack(True), order="order:Q")
-        )
         tooltip = ["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")]
-        colour = series(rows, "attribute", colours, columns=2).colour
+        colour, x = series(rows, "attribute", colours, columns=2).colour, Axis("per cent of the spread").x().stack(True)
+        bars = chart(rows).mark_bar(aria=False).encode(x=x, order="order:Q")
         bars = bars.encode(y=down(rows, "dimension"), color=colour, tooltip=tooltip)
         explained = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
         means = explained.agg(pl.col("value").mean())
         most, share = ("attributes", 0.0) if means.is_empty() else means.sort("value", descending=True).row(0)
-        text = (
-            f"{attribute(most)} explains {100 * share:.0f} %" if share >= 0.005 else "attributes explain less than 1 %"
-        )
+        most = attribute(most)
+        text = f"{most} explains {100 * share:.0f} %" if share >= 0.005 else "attributes explain less than 1 %"
         where = f" where {attribute(str(block))} is varied" if block else ""
         title = f"{text} of the variance on average over the dimensions{where}"
         drawing = alt.layer(bars).properties(height=24 * len(order(rows, "dimension")))
@@ -301,14 +296,11 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
-    """Densities of the neutral prompt's score, of all dimensions before and after Δ, and of the control words.
-
-    Each panel is as high as its highest line.
-    """
+    """Densities of the neutral prompt's score, of all dimensions before and after Δ, and of the control words."""
     scale, grouping, rows = factor({"unit": phrases.score_unit(results)}), phrases.finest(results), []
     for name, panel in DENSITIES.items():
         table = metric_rows(results, "density").filter(subset=name).to_dicts()
-        highest = max((row["value"] for row in table), default=0.0)
+        highest = max((row["value"] for row in table), default=0.0)  # each panel is as high as its highest line
         for row in table if highest > 0 else ():  # scores nearly alike: spikes between the points of the grid
             place = {"panel": panel, "group": group(row["group"], grouping)}
             numbers = {"score": round(scale * float(row["template"]), 4), "value": round(row["value"] / highest, 4)}
@@ -356,9 +348,8 @@ def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
             "Each group against the others: correlation of the neutral prompt's cosine over the seeds that both have, "
             "with 95 % intervals; 1: the same faces fit “person” in both groups."
         )
-        yield Figure(
-            "neutral-group-r", title, caption, group_dots(dots, "correlation over seeds"), "neutral", wide=True
-        )
+        drawing = group_dots(dots, "correlation over seeds")
+        yield Figure("neutral-group-r", title, caption, drawing, "neutral", wide=True)
 
 
 def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
@@ -392,4 +383,3 @@ def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
 
 FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
 CURVE_FIGURES = (_separation, _confounds, _neutral, _neutral_r, _group_r, _brightness)
-"""Figures with a point for every group and level."""

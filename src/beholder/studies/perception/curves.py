@@ -259,14 +259,17 @@ def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             continue
         for metric in MEANINGS:
             if judged.designed:
-                made = _by_seed(part, attribute, groups, metric)
+                fits_of = fits_by_group(part, attribute, groups, DEGREES[metric])
+                each = [_rows(part, metric, name, fit.values.mean(axis=0), fit.sets) for name, fit in fits_of.items()]
+                departures = [combined(list(fits_of.values()), weights) for weights in _others(len(fits_of))]
+                made = Fitted(each, None, departures)
             else:
                 made = _by_level(part, attribute, groups, metric, rng, options)
             subset, meaning = CROSSING.join((attribute, groups.attribute)), join((MEANINGS[metric], note))
-            rows = [[row._replace(subset=subset, note=meaning) for row in each] for each in made.rows]
+            rows = [[row._replace(subset=subset, note=meaning) for row in own] for own in made.rows]
             if len(rows) > 1:
                 fits.append(made._replace(rows=rows))
-                yield from (row for each in rows for row in each)
+                yield from (row for own in rows for row in own)
     yield from _departures([fit for fit in fits if len(fit.rows) >= FEWEST_GROUPS], options)
 
 
@@ -300,12 +303,6 @@ def _rows(judged: Judged, metric: str, group: str, values: Array, n: int) -> lis
         Row(f"perception.{metric}", float(value), n, judged.unit, group=group, concept=name)
         for name, value in zip(judged.names(), values, strict=True)
     ]
-
-
-def _by_seed(judged: Judged, attribute: str, groups: Groups, metric: str) -> Fitted:
-    parts = fits_by_group(judged, attribute, groups, DEGREES[metric])
-    rows = [_rows(judged, metric, group, part.values.mean(axis=0), part.sets) for group, part in parts.items()]
-    return Fitted(rows, None, [combined(list(parts.values()), weights) for weights in _others(len(parts))])
 
 
 def _by_level(

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,20 +46,16 @@ SHARE, SIGN = "share of variance", "mean sign"
 REST = "rest"  # stands for what no attribute explains
 
 
-class Sets(NamedTuple):
-    """Images that differ in one attribute alone: `codes[i]` is image i's set, −1 where the attribute is unknown."""
-
-    codes: Indices
-    seeds: Indices  # the seed of every set (−1 where the attribute is the seed itself)
-
-
 def design_columns(images: pl.DataFrame) -> list[str]:
     """Everything that is varied: groups, ordered attributes and the seed."""
     return [name for name in (*GROUPED, *ORDERED, SEED) if name in images.columns and images[name].n_unique() > 1]
 
 
-def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
-    """Images that differ in this attribute alone, within a block where blocks vary different attributes."""
+def matched_sets(images: pl.DataFrame, attribute: str) -> tuple[Indices, Indices]:
+    """Every image's set (−1: its attribute is unknown), and every set's seed (−1: the attribute is the seed itself).
+
+    A set's images differ in this attribute alone, and are of one block where blocks vary different attributes.
+    """
     keys = [name for name in design_columns(images) if name != attribute]
     keys += [BLOCK] if BLOCK in images.columns else []
     known = images[attribute].is_not_null()
@@ -72,7 +67,7 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> Sets:
     if attribute != SEED:
         _, seed_codes = np.unique(images[SEED].cast(pl.String).to_numpy(), return_inverse=True)
         seeds[codes[codes >= 0]] = seed_codes[codes >= 0]
-    return Sets(codes, seeds)
+    return codes, seeds
 
 
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
@@ -83,14 +78,14 @@ def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
     effects = list[tuple[tuple[str, str, str], BySeed, Array]]()
     for attribute in [name for name in design_columns(judged.images) if name != SEED]:
-        labels, sets = judged.images[attribute], matched_sets(judged.images, attribute)
+        labels, (sets, seeds) = judged.images[attribute], matched_sets(judged.images, attribute)
         known, ordered = sorted(labels.drop_nulls().unique()), attribute in ORDERED
         for both in [(known[-1], known[0])] if ordered else pairs(known):
             first, second = ((labels == value).fill_null(False).to_numpy().astype(int) for value in both)
-            matched, changes = differences(scores, sets.codes, np.where(sets.codes >= 0, first - second, 0))
+            matched, changes = differences(scores, sets, np.where(sets >= 0, first - second, 0))
             if len(matched):
                 one, other = (f"{float(value):g}" if ordered else str(value) for value in both)
-                by_seeds = by_seed(changes, sets.seeds[matched])
+                by_seeds = by_seed(changes, seeds[matched])
                 effects.append(((attribute, one, other), by_seeds, np.abs(changes).mean(axis=0)))
     family = judged_by_seed([by_seeds for _, by_seeds, _ in effects], options)
     for (contrast, by_seeds, absolute), verdicts in zip(effects, family, strict=True):
@@ -152,12 +147,13 @@ def fits_by_group(judged: Judged, attribute: str, groups: Groups, degree: int = 
     levels = judged.images[attribute].cast(pl.Float64).to_numpy()
     reach = float(np.nanmax(levels) - np.nanmin(levels))
     scores = judged.by_dimension(judged.delta) * (reach if degree == 1 else (reach / 2) ** 2)
-    sets, fitted, fit = matched_sets(judged.images, attribute), {}, slopes if degree == 1 else curvatures
+    (sets, seeds), fitted = matched_sets(judged.images, attribute), dict[str, BySeed]()
+    fit = slopes if degree == 1 else curvatures
     for group in groups.names:
-        codes = np.where(groups.mask(group), sets.codes, -1)
+        codes = np.where(groups.mask(group), sets, -1)
         known, numbers = fit(scores, sets=codes, levels=np.nan_to_num(levels))
         if len(known):
-            fitted[group] = by_seed(numbers, sets.seeds[known])
+            fitted[group] = by_seed(numbers, seeds[known])
     return fitted
 
 
@@ -191,10 +187,7 @@ BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone, for each attribute, and the attributes beside each other.
-
-    Published numbers, which noise moves as much as any effect: nothing is claimed of them.
-    """
+    """|Δ₁ − Δ₂| of pairs that differ in one attribute alone: noise moves it like any effect, so nothing is claimed."""
     scores, drawn = judged.by_dimension(judged.delta), dict[str, Array]()
     for attribute in design_columns(judged.images):
         first, second = draw_pairs(judged.images, attribute, options.rng())
@@ -216,7 +209,7 @@ def draw_pairs(
     images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int = PAIRS
 ) -> tuple[Indices, Indices]:
     """Pairs of images of one set whose values of the attribute differ (age and smiling: by more than 1.1)."""
-    codes = matched_sets(images, attribute).codes
+    codes, _ = matched_sets(images, attribute)
     rows = np.flatnonzero(codes >= 0)
     rows = rows[np.argsort(codes[rows], kind="stable")]
     _, starts, sizes = np.unique(codes[rows], return_index=True, return_counts=True)
@@ -235,11 +228,8 @@ def draw_pairs(
 
 
 def _rank_sum_rows(drawn: dict[str, Array], options: MeasureOptions) -> Iterator[Row]:
-    """How often a pair of one attribute differs by more than one of another, over all pairs and dimensions.
-
-    The published p takes all 8,000 values for independent, which pairs of one seed are not: it is given as released
-    only.
-    """
+    """How often a pair of one attribute differs by more than one of another, over all pairs and dimensions."""
+    # The published p takes all 8,000 values for independent, which pairs of one seed are not: as released only.
     compared = list(combinations(drawn, 2))
     tests = [stats.mannwhitneyu(drawn[first].ravel(), drawn[second].ravel()) for first, second in compared]
     adjusted = holm(np.array([test.pvalue for test in tests])) if tests else np.empty(0)
@@ -271,7 +261,7 @@ def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
     for attribute in [name for name in GROUPED if name in design_columns(images)]:
         others = tuple(name for name in judged.grouped if name != attribute)
         split = group_by(images, others) if others else Groups("", [], np.zeros(images.height, dtype=int))
-        sets = pl.Series(matched_sets(images, attribute).codes)
+        sets = pl.Series(matched_sets(images, attribute)[0])
         table = images.select("uri", attribute).with_columns(set=sets, row=pl.int_range(pl.len()))
         for pair in pairs(sorted(images[attribute].drop_nulls().unique())):
             one, other = (table.filter(pl.col(attribute) == group).unique("set", keep="first") for group in pair)

@@ -80,12 +80,11 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
     best = _firsts([*clear, *(row for row in effects if not found(row))], "subset")
     clear = [row for row in best if found(row)]
     quiet = [attribute(row["subset"]) for row in best if not found(row)]
-    nothing = f"No effect of {listed(quiet)} is found." if quiet else ""
     if not clear:
         headline = "No attribute is found to have an effect"
-        yield _none_found(effects, "effect", headline, f"{nothing}{_could_be(effects)}")
+        yield _none_found(effects, "effect", headline, "effect", "of one attribute alone")
         return
-    top = clear[0]
+    top, nothing = clear[0], f"No effect of {listed(quiet)} is found." if quiet else ""
     headline = f"The largest effect that is found is of {attribute(top['subset'])}, on {dimension(top['concept'])}"
     sentence = (
         f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE}; {len(effects)} effects, "
@@ -105,9 +104,9 @@ def _effect(row: Result) -> str:
     return f"{level}{first} instead of {second} changes {dimension(row['concept'])} by {signed(row)} ({bounds(row)})"
 
 
-def _none_found(rows: list[Result], kind: str, headline: str, sentence: str) -> Finding:
-    verdict = verdict_of_rows(rows)
-    sentence = TOO_FEW if verdict == TOO_LITTLE else sentence
+def _none_found(rows: list[Result], kind: str, headline: str, thing: str, where: str) -> Finding:
+    verdict, none = verdict_of_rows(rows), f"Of {counted(len(rows), thing)} {where}, none is found.{_could_be(rows)}"
+    sentence = TOO_FEW if verdict == TOO_LITTLE else none
     return finding(rows[0], kind, headline, sentence, verdict=verdict, more=rows[1:])
 
 
@@ -122,25 +121,11 @@ def _could_be(rows: list[Result]) -> str:
     return f" One of up to {largest} {'points' if points else f'({unit(known[0])})'} could still be there."
 
 
-def _how_many(clear: list[Result], rows: list[Result], thing: str) -> str:
-    """`3 of 24 differences are found, by intervals that hold for all of them at once.`"""
-    if len(rows) == 1:
-        return f"It is the only {thing.removeprefix('such ')} that was tested."
-    return f"{how_many(len(clear), len(rows), thing)}, by {AT_ONCE}."
-
-
-def _none_of(rows: list[Result], thing: str, where: str) -> str:
-    """`None of 12 differences between slopes is found. One of up to 0.80 (cosine × 100) could still be there.`"""
-    none = f"No {thing} {where} is found." if len(rows) == 1 else f"None of {len(rows)} {thing}s {where} is found."
-    return none + _could_be(rows)
-
-
 def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
     rows, clear = decided(part, "interaction")
     if not clear:
         headline = "No attribute's effect is found to differ between groups"
-        sentence = _none_of(rows, "difference", "between slopes")
-        yield from [_none_found(rows, "interaction", headline, sentence)] if rows else []
+        yield from [_none_found(rows, "interaction", headline, "difference", "between slopes")] if rows else []
         return
     row, (first, second) = clear[0], pair(clear[0])
     varied, judgement = attribute(INTERACTIONS[row["subset"]][0]), dimension(row["concept"])
@@ -152,7 +137,7 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
         each = f"Over its whole range it changes {judgement} {changed}. "
     sentence = (
         f"{each}The change in {judgement} for {first} less that for {second} is {signed(row)} ({bounds(row)}, "
-        f"{unit(row)}). {_how_many(clear, rows, 'such difference')}"
+        f"{unit(row)}). {how_many(len(clear), len(rows), 'such difference')}, by {AT_ONCE}."
     )
     headline = f"{varied.capitalize()} does not have the same effect on every group"
     yield finding(row, "interaction", headline, sentence, shown=True, more=[*rises, *clear[1:]])
@@ -168,13 +153,14 @@ def _stand_out(part: pl.DataFrame) -> Iterator[Finding]:
         clear = [row for row in rows if found(row)]
         if not clear:
             headline = f"{over}, no group's curve is found to stand out from the others"
-            yield _none_found(rows, "stand_out", headline, _none_of(rows, "departure", "from the others"))
+            yield _none_found(rows, "stand_out", headline, "departure", "from the others")
             continue
         first = _firsts(clear, "metric")
         groups = list(dict.fromkeys(group(row["group"], grouping) for row in first))
         curve, stands = ("curves", "stand") if len(groups) > 1 else ("curve", "stands")
         headline = f"{over}, the {curve} of {listed(groups)} {stands} out from those of the other groups"
-        sentence = " ".join([*(_departing(part, row) for row in first), _how_many(clear, rows, "departure")])
+        counts = f"{how_many(len(clear), len(rows), 'departure')}, by {AT_ONCE}."
+        sentence = " ".join([*(_departing(part, row) for row in first), counts])
         more = [row for row in clear if row is not first[0]]
         yield finding(first[0], "stand_out", headline, sentence, shown=True, more=more)
 
@@ -200,7 +186,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
         by = f"By {attribute(name)}"
         if rows and not clear:
             headline = f"{by}, no difference is found"
-            yield _none_found(rows, "gap", headline, _none_of(rows, "difference", "between groups"))
+            yield _none_found(rows, "gap", headline, "difference", "between groups")
         for widest in clear[:1]:
             row = swapped(widest) if widest["value"] < 0 else widest  # the higher group less the lower one
             first, second = pair(row)
@@ -208,8 +194,9 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             within = f"{row['variant']}, " if row["variant"] else ""
             sentence = (
                 f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {signed(row)} "
-                f"({bounds(row)}; {within}{unit(row)}, n = {row['n']}). {_how_many(clear, rows, 'difference')} "
-                "Pictures of two groups differ in more than the label."
+                f"({bounds(row)}; {within}{unit(row)}, n = {row['n']}). "
+                f"{how_many(len(clear), len(rows), 'difference')}, by {AT_ONCE}. Pictures of two groups differ in more "
+                "than the label."
             )
             yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
 
@@ -264,7 +251,9 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
             headline = f"{groups[0]} is {often} frequent at the top of its rankings than among all images ranked"
         else:
             headline = f"By {attribute(name)}, no group is found to come before another at the top of its rankings"
-            yield _none_found([most, least], "ranking", headline, tops)
+            verdict = verdict_of_rows([most, least])
+            sentence = TOO_FEW if verdict == TOO_LITTLE else tops
+            yield finding(most, "ranking", headline, sentence, verdict=verdict, more=[least])
             continue
         yield finding(clear[0], "ranking", headline, tops, shown=True, more=clear[1:])
 
@@ -304,10 +293,7 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
     rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
     if not rows:
         for row in rated.head(1).to_dicts():
-            traits = (
-                "The one rated trait could not" if rated.height == 1 else f"None of {rated.height} rated traits could"
-            )
-            sentence = f"{traits} be compared: the table of ratings says why."
+            sentence = f"Of {counted(rated.height, 'rated trait')}, none could be compared: the table says why."
             yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
     clear = [row for row in rows if found(row)]

@@ -60,10 +60,7 @@ def _correlated(row: Row, a: Array, b: Array) -> Row:
 
 
 def neutral_test_rows(parts: Mapping[str | None, Judged], options: MeasureOptions) -> Iterator[Row]:
-    """t of the neutral cosine between every two groups, of all pictures and of some; one family.
-
-    With seeds it is the paired t over those that both groups have, else Welch's over people.
-    """
+    """t of the neutral cosine between every two groups: paired over the seeds they share, or Welch's; one family."""
     rng, made = options.rng(), list[tuple[Row, float, Part]]()
     for template, judged in parts.items():
         groups, people = judged.finest, judged.people
@@ -97,7 +94,6 @@ def _shared(judged: Judged, groups: Groups, first: str, second: str) -> tuple[Ar
 
 
 def _density_rows(groups: Groups, quantities: dict[str, Array]) -> Iterator[Row]:
-    """Densities of the neutral cosine, and of the mean of all dimensions before and after Δ."""
     for name, values in quantities.items():
         margin = 0.1 * (np.ptp(values) or 1.0)
         grid = np.linspace(values.min() - margin, values.max() + margin, GRID)
@@ -115,11 +111,9 @@ def _before_and_after(judged: Judged) -> Array:
 
 
 def _narrowing_rows(judged: Judged, groups: Groups, options: MeasureOptions) -> Iterator[Row]:
-    """Spread of the group means after Δ divided by the spread before, and the same of the images: it describes.
-
-    Δ subtracts the noise of a single prompt from a mean over many words, so that any groups move apart, also groups
-    made by lot. The landmark is therefore the ratio of shuffled groups.
-    """
+    """Spread of the group means after Δ divided by the spread before, and the same of the images: it describes."""
+    # Δ subtracts the noise of a single prompt from a mean over many words, so that any groups move apart, also groups
+    # made by lot. The landmark is therefore the ratio of shuffled groups.
     both, inside = _before_and_after(judged), groups.codes >= 0
     shuffled = ShuffledGroups(groups, judged.people, options.rng(), None, options.permutations)
     drawn = np.concatenate([_moved_apart(both, codes) for codes in shuffled.parts()])

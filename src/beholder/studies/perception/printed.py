@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from beholder.core.errors import MissingData
@@ -11,18 +12,13 @@ from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of
 
 def _sizes(data: Path) -> Sizes:
     """The faces that the study takes. The labels tell, and the images need not be here."""
-    sets = (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None))
-    counted = {(name, "images"): _adults(name, source, split, data) for name, source, split in sets}
-    return {key: size for key, size in counted.items() if size}
-
-
-def _adults(name: str, source: str, split: str | None, data: Path) -> Size | None:
-    try:
-        whole, adults = open_dataset(source, data), open_dataset(name, data)
-    except MissingData:
-        return None
-    counted = adults.where(split=split) if split else adults
-    return Size(len(counted), part_of_source(len(whole), DATASETS[source].images))
+    sizes = dict[tuple[str, str], Size]()
+    for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None)):
+        with suppress(MissingData):
+            whole, adults = open_dataset(source, data), open_dataset(name, data)
+            counted = adults.where(split=split) if split else adults
+            sizes[name, "images"] = Size(len(counted), part_of_source(len(whole), DATASETS[source].images))
+    return sizes
 
 
 def _impossible(row: Cell) -> str | None:

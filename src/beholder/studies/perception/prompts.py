@@ -80,8 +80,7 @@ TEMPLATES = {
     "T3": "This is a {} person.",
     "T4": "Cropped face photo of a {} person.",
 }
-RELEASED_TEMPLATES = {**TEMPLATES, "T4": "cropped face photo of a {} person"}
-"""As the released script writes them: the fourth begins small and has no full stop."""
+RELEASED_TEMPLATES = {**TEMPLATES, "T4": "cropped face photo of a {} person"}  # small, no full stop
 
 FITS = Instruction(  # how a model that answers in words is asked; ours, for the study asked contrastive models only
     "Does this caption fit the image: “{}” Answer with exactly one of these responses: Yes or No.", yes="Yes", no="No"
@@ -93,9 +92,8 @@ def perception_prompts(
 ) -> PromptSet:
     """The neutral prompt, every word and every control word in every template."""
     words = (NEUTRAL, *all_words(dimensions), *CONTROLS)
-    return _prompts(
-        [(fill_in(template, word), word, name) for word in words for name, template in templates.items()], dimensions
-    )
+    asked = ((fill_in(template, word), word, name) for word in words for name, template in templates.items())
+    return _prompts(asked, dimensions)
 
 
 SCORED_WORD, SCORED_DIMENSION = "mean of templates", "mean of words"

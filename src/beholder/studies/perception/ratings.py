@@ -69,10 +69,7 @@ class Rated(NamedTuple):
 
 
 def rating_rows(judged: Judged, ratings: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
-    """For every trait that both rate: correlation with its verdict, and where the model departs most.
-
-    The correlations of all traits are one family, and the departures of all groups and traits another.
-    """
+    """The correlations of all traits that both rate, as one family; and all groups' departures, as another."""
     rng, by_trait = options.rng(), ratings.group_by(["trait"], maintain_order=True)
     every = [_rated(judged, part, str(trait)) for (trait,), part in by_trait]
     rated = [each for each in every if isinstance(each, Rated)]

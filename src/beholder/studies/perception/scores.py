@@ -236,10 +236,7 @@ class Compared(NamedTuple):
     def rows(
         self, verdicts: Verdicts, row: Row, column: int, *, landmark: float = 0.0, reach: float = np.inf
     ) -> list[Row]:
-        """The published row of a pair with its verdict, and the one within strata, which decided.
-
-        `landmark` is the value without any effect, `reach` the largest that a difference can be.
-        """
+        """A pair's published row and the one within strata, which decided; no difference is larger than `reach`."""
         pair = str(row.group), str(row.against)
         if pair not in self.pairs:
             return [row._replace(verdict=TOO_LITTLE)]

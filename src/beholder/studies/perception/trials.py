@@ -24,17 +24,14 @@ WORDS = ("warm", "cold", "friendly", "hostile", "male", "female", "white", "blac
 
 
 def measure(world: World, options: MeasureOptions) -> Iterator[Row]:
-    """The rows that carry claims; scores are cosines around 0.2, the last of them the neutral prompt's.
-
-    An image that lacks a score is left out, as the study does. Where race and branch are the same label, race may
-    truly be told: gender alone is asked.
-    """
+    """The rows that carry claims; scores are cosines around 0.2, the last of them the neutral prompt's."""
     there = ~pl.Series(world.scores.sum(axis=1)).is_nan().to_numpy()
     cells, images = 0.2 + 0.01 * world.scores[there], world.table.filter(pl.Series(there))
     cosine, neutral = cells[:, :-1], cells[:, -1]
     judged = Judged(images, list(WORDS), cosine, cosine - neutral[:, None], neutral, DIMENSIONS, "cosine", {})
     rows = [*score_rows(judged), *bias_rows(judged, options), *gap_rows(judged, options)]
     rows += neutral_test_rows({None: judged}, options)
+    # Where race and branch are the same label, race may truly be found: gender alone is asked.
     same = images["race"].eq("Black").eq(images["branch"].eq("a")).all()
     yield from (row for row in rows if not same or row.subset == "gender")
 
