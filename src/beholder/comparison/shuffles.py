@@ -28,7 +28,7 @@ from beholder.comparison.family import (
     Part,
     largest_of,
     normal_scale,
-    nothing_told,
+    not_judgeable,
     part_from_null,
 )
 from beholder.comparison.groups import Codes
@@ -232,7 +232,7 @@ def compare_ranks(
     one, other = (_centred(rankdata(values), blocks) for values in (first, second))
     length = np.sqrt((one**2).sum() * (other**2).sum())
     if min((one**2).sum(), (other**2).sum()) <= ALIKE:
-        return nothing_told(np.array([len(first)]))
+        return not_judgeable(np.array([len(first)]))
     moves = Shuffles(np.unique(first, return_inverse=True)[1], blocks, rng, shuffles)
     null = np.concatenate([one[part] @ other for part in moves.parts()]) / length
     return part_from_null(
