@@ -26,7 +26,7 @@ from beholder.core.record import read_record
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report.drawing import save_charts
-from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, Target, audited_models, log_run
+from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, audited_models, log_run
 from beholder.report.page import write_page
 from beholder.report.report import slug
 from beholder.report.summary import print_summary
@@ -131,9 +131,9 @@ def export_command(
     if to == "scores":
         texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}
     elif file is not None and len(several) > 1:
-        texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, Target(each, source)) for each in several}
+        texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, each, source) for each in several}
     else:
-        texts = {file: FORMATS[to](report, Target(model, source))}
+        texts = {file: FORMATS[to](report, model, source)}
     for path, text in texts.items():
         if path is None:
             sys.stdout.write(text)
