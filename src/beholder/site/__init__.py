@@ -20,7 +20,7 @@ from beholder.core.results import KEY, PLAIN
 from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
-from beholder.report.facts import Entry
+from beholder.report.facts import Entry, part_of
 from beholder.report.page import environment, template_text
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
@@ -91,9 +91,8 @@ def _measured(each: SiteRun) -> pl.DataFrame:
 
 
 def _reason(run: Run, entry: Entry) -> str:
-    images, whole = entry.get("images"), entry.get("of")
-    if images is not None and whole not in (None, images):
-        return f"{images:,} of {whole:,} images"
+    if part := part_of(entry):
+        return f"{part} images"
     return "as the released scripts compute it" if run.record.settings.get("compat") else ""
 
 
