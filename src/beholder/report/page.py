@@ -80,8 +80,12 @@ class PageSection(NamedTuple):
 
 def write_page(report: Report, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
-    path = folder / "report.html"
-    write_whole(path, render(report).encode("utf-8", "replace"))
+    return save_page(folder / "report.html", render(report))
+
+
+def save_page(path: Path, text: str) -> Path:
+    """Write a page; returns its path."""
+    write_whole(path, text.encode("utf-8", "replace"))
     return path
 
 
