@@ -65,13 +65,6 @@ def file_stamp(path: str) -> str | None:
     return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}"
 
 
-def _digest_or_none(path: str) -> str | None:
-    try:
-        return file_digest(Path(path))
-    except OSError:
-        return None
-
-
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
@@ -84,8 +77,8 @@ class FileDigests:
     def __init__(
         self,
         memory: Path,
-        stamp: Callable[[str], str | None] = file_stamp,
-        digest_of: Callable[[str], str | None] = _digest_or_none,
+        stamp: Callable[[str], str | None],
+        digest_of: Callable[[str], str | None],
         *,
         verify: bool = False,
         shared: SharedDigests | None = None,

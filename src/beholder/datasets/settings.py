@@ -140,11 +140,6 @@ class GroupWords:
                 both = f"{seen[word]} and for {group}"
                 raise DataError(f"{self.attribute}: {word!r} stands for {both}; a word has one group.")
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups, in the order they were declared."""
-        return tuple(self.words)
-
     def named(self, words: Iterable[str]) -> tuple[str, ...]:
         """The groups that these words name.
 
