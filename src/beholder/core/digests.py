@@ -74,19 +74,12 @@ class FileDigests:
     Without the memory (a damaged file, a full disk) everything is read again and nothing else changes.
     """
 
-    def __init__(
-        self,
-        memory: Path,
-        stamp: Callable[[str], str | None],
-        digest_of: Callable[[str], str | None],
-        *,
-        verify: bool = False,
-        shared: SharedDigests | None = None,
-    ) -> None:
-        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them."""
+    _stamp: Callable[[str], str | None]  # stands for the bytes at an address as they are now
+    _digest_of: Callable[[str], str | None]  # reads them
+
+    def __init__(self, memory: Path, *, verify: bool = False, shared: SharedDigests | None = None) -> None:
         private_folder(memory.parent)
-        self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
-        self._shared = shared
+        self._memory, self._verify, self._shared = memory, verify, shared
         self._stamps: dict[str, str] = {}
 
     def of(self, paths: Sequence[str]) -> list[str | None]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from beholder.core.digests import FileDigests, SharedDigests, digest
+from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
@@ -77,18 +77,14 @@ class Dataset:
     licence: str
     table: pl.DataFrame
     notes: tuple[str, ...] = ()  # what a reader of the results should know about the data
-    partial: bool = False
-    """Whether users often have only some of its images; missing ones are then left out and counted."""
+    partial: bool = False  # whether users often have only some of its images; missing ones are left out and counted
     remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
     """Notes on the rows that are left, such as groups that are no longer balanced."""
     objects: pl.DataFrame | None = field(default=None, compare=False)
     """The annotated objects, one row per picture and concept (`datasets.objects`); None without annotations."""
-    group_words: GroupWords | None = None
-    """The attribute whose groups were read from words, and those words; None if the source labels its groups."""
-    source_ids: frozenset[str] | None = None
-    """Every image of the source, including those that were filtered out; None if the table has them all."""
-    made: bool = False
-    """Whether its loader wrote the addresses: only then may they name crops, changes and parts of files."""
+    group_words: GroupWords | None = None  # the words that its groups were read from; None if the source labels them
+    source_ids: frozenset[str] | None = None  # every image of the source, also those filtered out; None: all are here
+    made: bool = False  # whether its loader wrote the addresses: only then may they name crops, changes, parts of files
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -175,7 +171,7 @@ def with_steps(dataset: Dataset, steps: Steps, every: Iterable[str]) -> Dataset:
     """A selection by words: its notes are the steps and how many images each group has, also of what will be left."""
     assert dataset.group_words is not None
     counts = partial(group_counts, attribute=dataset.group_words.attribute)
-    notes = (*steps.notes, counts(dataset.table))
+    notes = (*steps, counts(dataset.table))
     return replace(dataset, notes=notes, partial=True, remarks=lambda rows: [counts(rows)], source_ids=frozenset(every))
 
 
@@ -194,8 +190,7 @@ def with_bins(dataset: Dataset, bins: Mapping[str, Edges]) -> Dataset:
 class ImageDigests(FileDigests):
     """Digests of image contents, so that equal pictures are scored once wherever they are stored."""
 
-    def __init__(self, memory: Path, *, verify: bool = False, shared: SharedDigests | None = None) -> None:
-        super().__init__(memory, stamp, digest_of, verify=verify, shared=shared)
+    _stamp, _digest_of = staticmethod(stamp), staticmethod(digest_of)
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address; None for a file that does not exist."""
@@ -237,8 +232,7 @@ class DatasetSource:
     fetch: Callable[[Path], None] | None = None  # downloads it into a folder; None if its licence or size forbids that
     embedded: bool = False  # made by Beholder itself: needs no folder
     directory: str = ""  # the name of its folder, if it differs from its own name
-    count: Callable[[Path], int] | None = None
-    """Counts the images in its folder without reading its tables; None if its table names them all."""
+    count: Callable[[Path], int] | None = None  # counts images without reading tables; None if its table names them all
     settings: Mapping[str, Setting] = field(default_factory=dict)  # what the user can choose about how it is read
     labels: str = ""  # where the labels of people come from
     intended: str = ""  # what it was made for

@@ -190,7 +190,7 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     steps.add(f"objects name exactly one group of {groups.attribute}", collected.single_group)
     if chosen.words("without"):
         steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.images))
-    steps.note(f"{collected.unnamed:,} objects of these images have no synset and are left out")
+    steps.append(f"{collected.unnamed:,} objects of these images have no synset and are left out")
     table, objects = frequent_concepts(collected, groups, chosen.number("group_images"), steps)
     files = image_files(folder)
     uris = [files.get(image, str(folder / "VG_100K" / f"{image}.jpg")) for image in table["image_id"]]
@@ -206,7 +206,7 @@ def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Step
     if path.is_file():
         return path
     lost = {"image_data": "areas of objects are unknown", "aliases": "names stay as annotators wrote them"}
-    steps.note(f"{name} is not here: {lost[setting]}")
+    steps.append(f"{name} is not here: {lost[setting]}")
     return None
 
 
@@ -220,11 +220,11 @@ def frequent_concepts(
     images_with = {(concept, group): count for concept, group, count in grouped.iter_rows()}
     concepts = objects["concept"].unique()
     kept = [each for each in concepts if all(images_with.get((each, g), 0) >= fewest for g in groups.words)]
-    steps.note(f"concepts: {len(kept):,} of {len(concepts):,} synsets are in at least {fewest} images of every group")
+    steps.append(f"concepts: {len(kept):,} of {len(concepts):,} synsets are in at least {fewest} images of every group")
     if not kept:
         raise DataError(
             "No concept of Visual Genome is left after these steps:\n"
-            + "\n".join(steps.notes)
+            + "\n".join(steps)
             + f"\nA smaller share of the data may need --set group_images=N below {fewest}."
         )
     objects = objects.filter(pl.col("concept").is_in(kept))

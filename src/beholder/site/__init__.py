@@ -36,11 +36,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", *PLACE), pl.String()),
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
     "n": pl.Int64(),
-    "unit": pl.String(),
-    "source": pl.String(),
-    "run": pl.String(),
-    "date": pl.String(),
-    "reason": pl.String(),
+    **dict.fromkeys(("unit", "source", "run", "date", "reason"), pl.String()),
 }
 """`run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does."""
 
@@ -70,7 +66,7 @@ def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataF
     tables = [_measured(each) for each in runs]
     if published:
         tables += [table for name in STUDIES if (table := _printed(name)) is not None]
-    return pl.concat([pl.DataFrame(schema=SCHEMA), *tables])
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *tables], how="diagonal")
 
 
 def _measured(each: SiteRun) -> pl.DataFrame:
@@ -106,16 +102,11 @@ def _printed(study: str) -> pl.DataFrame | None:
     table = cells.with_columns(
         study=pl.lit(study),
         value=pl.col("printed"),
-        low=pl.lit(None, pl.Float64),
-        high=pl.lit(None, pl.Float64),
         landmark=pl.col("metric").replace_strict(known, default=None, return_dtype=pl.Float64),
-        n=pl.lit(None, pl.Int64),
         source=pl.lit("published, ") + pl.col("place"),
-        run=pl.lit(""),
-        date=pl.lit(""),
-        reason=pl.lit(""),
+        **dict.fromkeys(("run", "date", "reason"), pl.lit("")),
     )
-    return table.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    return table.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items() if name not in ("low", "high", "n"))
 
 
 @dataclass(frozen=True)
@@ -209,7 +200,13 @@ def build_site(
     for path, template, values in _pages(asked, pages):
         text = templates.get_template(template).render(root="../" * path.count("/"), **values, **common)
         write_whole(out / path, text.encode("utf-8", "replace"))
-    for name, text in _files().items():
+    files = {
+        "style.css": template_text("page.css") + template_text("ledger.css") + template_text("site.css", TEMPLATES),
+        "site.js": template_text("files.js") + template_text("site.js", TEMPLATES),
+        "scatter.js": template_text("scatter.js", TEMPLATES),
+        "charts.js": chart_library(),
+    }
+    for name, text in files.items():
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
     for each in runs:
@@ -231,16 +228,6 @@ def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str,
     for model, path in models.items():
         yield path, "model.html.j2", {"model": model, "facts": _facts(model), "parts": _parts(model, asked)}
     yield "scatter.html", "scatter.html.j2", {"data": packed(_axes(asked))}
-
-
-def _files() -> dict[str, str]:
-    """Styles and scripts of all pages."""
-    return {
-        "style.css": template_text("page.css") + template_text("ledger.css") + template_text("site.css", TEMPLATES),
-        "site.js": template_text("files.js") + template_text("site.js", TEMPLATES),
-        "scatter.js": template_text("scatter.js", TEMPLATES),
-        "charts.js": chart_library(),
-    }
 
 
 def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
