@@ -184,5 +184,5 @@ def test_a_chart_says_in_words_what_it_shows():
 def test_a_chart_for_a_file_has_its_title_inside_and_a_white_ground():
     (figure,) = drawn(ONE)
     paper = figure.paper()
-    assert (paper["title"], paper["background"]) == ("women get less", "white")
+    assert (paper["title"], paper["background"]) == (["women get less"], "white")
     assert paper["config"]["axis"]["labelColor"] != "currentColor"

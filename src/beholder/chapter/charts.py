@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -64,7 +65,8 @@ class Figure(NamedTuple):
         """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
         room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
         spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
-        return {**spec, "title": self.title, "background": "white", "padding": room}
+        # A title in one line that is wider than the chart would squeeze it.
+        return {**spec, "title": wrap(self.title, 68), "background": "white", "padding": room}
 
     def titled(self, findings: Iterable[Finding]) -> Figure:
         """The figure under the headline of the finding that it illustrates, if it is among these."""

@@ -184,26 +184,19 @@ def opened_dataset(name: str, options: CostOptions) -> Dataset:
 
 
 def _cost(subject: Subject, work: Work, options: CostOptions, rehearsed: Rehearsed | None, why: str) -> Cost:
-    precision, size = _precision(subject, options), "640 × 480 pixels and 180 KB"
-    remarks = {
-        f"No image of {work.dataset} is there: images are counted in its table, and {size} are assumed.": (
-            work.pictures.assumed
-        ),
-        "Images of the embedded world are drawn, not read: opening them takes longer than a file would.": (
-            options.on and work.pictures.drawn
-        ),
-        f"FLOP are unknown: {subject.unknown.rstrip('.')}.": (
-            subject.unknown and subject.kind != "baseline" and not subject.served
-        ),
-        "Text tokens are estimated from words: the model's tokenizer is not on this machine.": (
-            work.tokens_estimated and work.text_tokens
-        ),
-        f"No rehearsal, so time is unknown: {why.rstrip('.')}.": why,
-        "The rehearsal was done with random weights: the model's own are not on this machine.": (
-            rehearsed and rehearsed.random
-        ),
-    }
-    notes = [note for note, holds in remarks.items() if holds]
+    precision, size, notes = _precision(subject, options), "640 × 480 pixels and 180 KB", []
+    if work.pictures.assumed:
+        notes.append(f"No image of {work.dataset} is there: images are counted in its table, and {size} are assumed.")
+    if options.on and work.pictures.drawn:
+        notes.append("Images of the embedded world are drawn, not read: opening them takes longer than a file would.")
+    if subject.unknown and subject.kind != "baseline" and not subject.served:
+        notes.append(f"FLOP are unknown: {subject.unknown.rstrip('.')}.")
+    if work.tokens_estimated and work.text_tokens:
+        notes.append("Text tokens are estimated from words: the model's tokenizer is not on this machine.")
+    if why:
+        notes.append(f"No rehearsal, so time is unknown: {why.rstrip('.')}.")
+    if rehearsed and rehearsed.random:
+        notes.append("The rehearsal was done with random weights: the model's own are not on this machine.")
     weights = None if subject.served else subject.weights(precision)
     cost = Cost(subject.name, options.on or "this machine", precision, work, weights, rehearsed=rehearsed is not None)
     if subject.served:

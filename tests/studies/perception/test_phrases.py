@@ -1,7 +1,8 @@
-"""Numbers and names as a sentence prints them."""
+"""Numbers and names as a sentence prints them; rows are selected by their columns."""
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from beholder.studies.perception import phrases
@@ -37,3 +38,22 @@ def test_numbers_are_printed_times_100_with_a_true_minus():
     assert phrases.number({**row, "value": -1e-9}) == "0.00"
     assert phrases.number({**row, "unit": "match logit"}) == "−0.012"
     assert phrases.printed(row, -0.01) == {"value": -0.23, "low": -1.0, "high": 0.9}
+
+
+def test_the_finest_grouping_crosses_all_attributes(results: pl.DataFrame, matched: pl.DataFrame):
+    assert phrases.finest(results) == "race × gender"
+    assert phrases.finest(matched) == "skin_tone × gender"
+    assert phrases.finest(results.clear()) == "everyone"
+
+
+def test_every_group_knows_its_grouping(matched: pl.DataFrame):
+    grouping = phrases.grouping_of(matched)
+    assert (grouping["9"], grouping["woman"], grouping["2 man"]) == ("skin_tone", "gender", "skin_tone × gender")
+
+
+def test_the_rows_within_the_other_labels_decide_the_farthest_from_0_first(results: pl.DataFrame):
+    rows, _ = phrases.decided(results, "gap", subset="race")
+    sizes = [abs(row["value"]) for row in rows]
+    assert len(sizes) == 24
+    assert sizes == sorted(sizes, reverse=True)
+    assert {(row["subset"], row["variant"]) for row in rows} == {("race", "within gender")}

@@ -22,7 +22,7 @@ from beholder.models.checkpoint.checkpoint import (
     torch,
     transformers,
 )
-from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, Origin, find_files, read_config
+from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.contrastive.two_towers import TransformersContrastive
 from beholder.models.scorer import Prepared
 from beholder.models.spec import LoadOptions, Module, Tensor
@@ -43,7 +43,8 @@ class EvaClipScorer(TransformersContrastive):
         files = find_files(folder, allow_pickle=options.allow_pickle, image_processor=False)
         with as_model_error(folder), memory_errors():
             model = EvaClip(config, folder)
-            model.load(files)
+            given = {name: value for name, value in read_weights(files).items() if not name.endswith("position_ids")}
+            take_weights(model, given, folder)  # what is missing, left over or of another shape is an error
             model = model.to(device, getattr(torch, precision)).eval().requires_grad_(False)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         side = config["vision_config"]["image_size"]
@@ -63,7 +64,6 @@ class EvaClip(torch.nn.Module):  # type: ignore[misc]
     def __init__(self, config: ConfigFile, folder: Path) -> None:
         super().__init__()
         vision, text = (_Sizes(config[f"{side}_config"], folder) for side in ("vision", "text"))
-        self._folder = folder
         self.config = SimpleNamespace(model_type="clip", text_config=text, _attn_implementation="sdpa")
         self.vision_model, self.text_model = _Vision(vision), _Text(text)
         self.visual_projection = nn.Linear(vision.hidden_size, config["projection_dim"])
@@ -77,11 +77,6 @@ class EvaClip(torch.nn.Module):  # type: ignore[misc]
     def get_text_features(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """`[n, dim]`; what follows the end of a text is never read, so its mask says nothing new."""
         return self.text_projection(self.text_model(input_ids))
-
-    def load(self, files: CheckpointFiles) -> None:
-        """Take the weights; what is missing, left over or of another shape is an error."""
-        given = {name: value for name, value in read_weights(files).items() if not name.endswith("position_ids")}
-        take_weights(self, given, self._folder)
 
 
 class _Sizes(SimpleNamespace):

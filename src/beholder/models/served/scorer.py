@@ -99,9 +99,10 @@ class ServedScorer:
             client.each(jobs[:1], self._cell)
             names = ("prompt_tokens", "completion_tokens")
             tokens = [len(jobs) * (client.tally.counts[name] - before.get(name, 0)) for name in names]
+            money, unknown = client.limits.money(*tokens), f"{PREFIX}PRICE_IN and {PREFIX}PRICE_OUT would give the cost"
             raise UsageError(
                 f"A batch of {len(jobs):,} requests, about {tokens[0]:,} tokens in and {tokens[1]:,} out; "
-                f"{_priced(client.limits.money(*tokens))}. Nothing was submitted.\n"
+                f"{unknown if money is None else f'about {money:,.4f} at the prices given'}. Nothing was submitted.\n"
                 f"To submit it, and those that follow, run the same command with {PREFIX}BATCH=submit."
             )
         draws = {"n": self._asking.draws} if self._form.sampled else {}
@@ -172,12 +173,6 @@ def _ask(line: Line, body: dict[str, object], read: Callable[[object], Answer]) 
         if error.code in protocol.POLICY_CODES:
             return None
         raise
-
-
-def _priced(money: float | None) -> str:
-    if money is None:
-        return f"{PREFIX}PRICE_IN and {PREFIX}PRICE_OUT would give the cost"
-    return f"about {money:,.4f} at the prices given"
 
 
 # Opening: one question about a grey picture shows which model answers and in which form; both go into the spec, so that

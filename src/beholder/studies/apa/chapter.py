@@ -124,11 +124,11 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
         ratios = "every planted ratio"
     farthest = max(abs(pair.off or 0.0) for pair in pairs)
     reach = math.ceil(round(1000 * farthest, 6)) / 1000  # rounded up so that it holds for all
-    rows, told = [pair.row for pair in pairs], []
+    rows, texts = [pair.row for pair in pairs], []
     for row, pair in zip(rows, pairs, strict=True):
         interval = "" if row["low"] is None else f" ({row['low']:.2f}–{row['high']:.2f})"
-        told.append(f"{row['subset']}: planted {pair.planted:.2f}, found {row['value']:.2f}{interval}")
-    headline, sentence = f"The audit finds {ratios} within {reach:.3f}", f"Women over men, {'; '.join(told)}."
+        texts.append(f"{row['subset']}: planted {pair.planted:.2f}, found {row['value']:.2f}{interval}")
+    headline, sentence = f"The audit finds {ratios} within {reach:.3f}", f"Women over men, {'; '.join(texts)}."
     yield finding(rows[0], "planted", headline, sentence, verdict=FACT, more=rows[1:])
 
 

@@ -6,7 +6,6 @@ Tables: scores, largest gaps, valence, intersections, wordings.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -27,17 +26,7 @@ from beholder.chapter.numbers import ABSENT, Result, count, percent, points, poi
 from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings
-from beholder.studies.gras.phrases import (
-    CROSSED,
-    MOST_MODELS,
-    TOP,
-    attribute_name,
-    attribute_names,
-    attributes,
-    group_name,
-    pair_names,
-    score,
-)
+from beholder.studies.gras.phrases import attribute_name, attribute_names, attributes, group_name, pair_names, score
 from beholder.studies.gras.planted import gras_planted
 from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
@@ -86,9 +75,9 @@ def _scores(part: pl.DataFrame) -> Table:
         "Benjamini–Hochberg over traits. Found: a difference was found over all wordings, all traits, pairs and "
         "attributes together; p: the least of any trait's. One point: found, and at least one point of P(Yes)."
     )
-    named: dict[str, Any] = {"title": "Bias scores", "topic": "score", "extras": ("Corrected",)}
+    named = {"title": "Bias scores", "topic": "score"}
     left: list[Column] = [("Attribute", "name")]
-    return tabled(part, rows, left, columns, caption=caption, notes=_score_notes(part), **named)
+    return tabled(part, rows, left, columns, caption=caption, notes=_score_notes(part), extras=("Corrected",), **named)
 
 
 def _score_rows(part: pl.DataFrame) -> Iterator[Result]:
@@ -115,15 +104,15 @@ def _score_notes(part: pl.DataFrame) -> Iterator[str]:
     yield "The study's abstract prints 100 minus the score, where higher is fairer."
     if one_row(part, "bias_score_expected") is not None:
         yield "Shuffled labels: the same score when the labels mean nothing, with the range of 95 % of the shuffles."
-    if part["model"].n_unique() > MOST_MODELS:
-        yield f"Heat maps and wordings are drawn for runs of up to {count(MOST_MODELS)} models."
+    if part["model"].n_unique() > phrases.MOST_MODELS:
+        yield f"Heat maps and wordings are drawn for runs of up to {count(phrases.MOST_MODELS)} models."
     if missing := attributes(part, absent=True):
         yield f"No images to compare: {attribute_names(missing)}."
 
 
 def _gaps(part: pl.DataFrame) -> Table:
     models = by_model(part)
-    rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, TOP)]
+    rows = [row for _, own in models for name in attributes(own) for row in phrases.largest(own, name, phrases.TOP)]
     columns: list[Column] = [
         ("Valence", "valence"),
         ("Higher", lambda row: pair_names(row)[0]),
@@ -139,7 +128,7 @@ def _gaps(part: pl.DataFrame) -> Table:
         "plain mean minus lowest. Wording: the share of the group differences that changes with the wording. "
         f"{INTERVALS} results.csv lists all traits."
     )
-    named: dict[str, Any] = {"title": f"The {count(TOP)} largest gaps of each attribute", "topic": "gaps"}
+    named = {"title": f"The {count(phrases.TOP)} largest gaps of each attribute", "topic": "gaps"}
     extras = ("Valence", "Published", "Wording")
     return tabled(part, rows, [ATTRIBUTE, ("Trait", "concept")], columns, caption=caption, extras=extras, **named)
 
@@ -157,8 +146,8 @@ def _valence(part: pl.DataFrame) -> Table:
         "however small the difference. Shuffled: what shuffled labels give. Bold: a difference from that was found, "
         "all groups and attributes together."
     )
-    named: dict[str, Any] = {"title": "Traits above the mean", "topic": "valence", "long": True}
-    return tabled(part, rows, [ATTRIBUTE, group], columns, caption=caption, **named)
+    named = {"title": "Traits above the mean", "topic": "valence"}
+    return tabled(part, rows, [ATTRIBUTE, group], columns, caption=caption, long=True, **named)
 
 
 def _share_cell(row: Result) -> Cell:
@@ -167,7 +156,7 @@ def _share_cell(row: Result) -> Cell:
 
 
 def _intersections(part: pl.DataFrame) -> Table:
-    rows = [row for _, own in by_model(part) for row in phrases.ends(phrases.favoured(own), CROSSED)]
+    rows = [row for _, own in by_model(part) for row in phrases.ends(phrases.favoured(own), phrases.CROSSED)]
     columns: list[Column] = [
         ("n", "n"),
         ("Points", lambda row: Cell(signed(row["value"]), points_range(row), row["found"])),
@@ -179,8 +168,8 @@ def _intersections(part: pl.DataFrame) -> Table:
         "alone: what gender, race and age add up to one by one. Beyond: how far the cell lies from that. Intervals "
         f"hold for all intersections together. Bold: a difference was found. {INTERVALS} results.csv lists all of them."
     )
-    named: dict[str, Any] = {"title": "Most and least favoured intersections", "topic": "crossed", "long": True}
-    return tabled(part, rows, [("Intersection", "group")], columns, caption=caption, **named)
+    named = {"title": "Most and least favoured intersections", "topic": "crossed"}
+    return tabled(part, rows, [("Intersection", "group")], columns, caption=caption, long=True, **named)
 
 
 def _beyond_cell(row: Result) -> Cell:
@@ -210,8 +199,8 @@ def _wordings(part: pl.DataFrame) -> Table:
         "two."
     )
     caption += "" if metric_rows(part, "answer_mass").height else " A dash: the scores have no P(No)."
-    named: dict[str, Any] = {"title": "Wording by wording", "topic": "wording", "long": True}
-    return tabled(part, rows, [("Wording", "wording")], columns, caption=caption, **named)
+    named = {"title": "Wording by wording", "topic": "wording"}
+    return tabled(part, rows, [("Wording", "wording")], columns, caption=caption, long=True, **named)
 
 
 def gras_published(part: pl.DataFrame) -> Table | None:
@@ -235,7 +224,7 @@ def gras_published(part: pl.DataFrame) -> Table | None:
         "The two versions of the study print the score and its complement. Bias score: higher is more biased. 100 "
         "minus the score: higher is fairer."
     )
-    named: dict[str, Any] = {"title": "The published scores of five models", "caption": caption}
+    named = {"title": "The published scores of five models", "caption": caption}
     notes = (*_incomparable(part, own), *PRINTED.provenance("gras.bias_score"))
     ordered = sorted(rows, key=lambda row: row["value"])
     return tabled(part.head(1), ordered, [("Model", "name")], columns, notes=notes, **named)

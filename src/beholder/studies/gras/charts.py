@@ -181,10 +181,18 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
         "the widest gap comes first. Pale: no difference was found."
     )
     lines = [name for kind, names in traits.items() for name in (f"{kind} traits:", *names)]
-    tips: list[Any] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
+    tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
     headings = [f"{kind} traits:" for kind in traits]
-    across: dict[str, Any] = {"across": "group", "columns": groups, "room": 12}
-    drawing = heatmap(cells.to_dicts(), down="trait", lines=lines, headings=headings, tips=tips, **across)
+    drawing = heatmap(
+        cells.to_dicts(),
+        down="trait",
+        lines=lines,
+        headings=headings,
+        tips=tips,
+        across="group",
+        columns=groups,
+        room=12,
+    )
     yield Figure("deviations", title, caption, drawing, "traits")
 
 
@@ -201,7 +209,7 @@ def _valence(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
             "found, all groups and attributes together."
         )
         marks = series(rows, "valence", VALENCE_COLOURS, columns=2, symbolType="square")
-        tips: list[Any] = ["group:N", "valence:N", alt.Tooltip("value:Q", title="per cent")]
+        tips: list[str | alt.Tooltip] = ["group:N", "valence:N", alt.Tooltip("value:Q", title="per cent")]
         tips += [alt.Tooltip("landmark:Q", title="shuffled labels", format=".1f"), alt.Tooltip("n:Q", title="traits")]
         x = Axis("per cent of traits", scale={"domain": [0, 100]})
         drawing = bars(rows, x, down="group", lane="valence", marks=marks, tick="landmark", tips=tips, room=13)
@@ -290,7 +298,7 @@ def _ranges(part: pl.DataFrame) -> Iterator[Figure]:
         alt.X("trait:N", title="traits", sort=traits, axis=named),
         Axis("points of P(Yes)", scale={"domainMin": 0}).y(),
     )
-    tips: list[Any] = ["trait:N", alt.Tooltip("value:Q", title="points")]
+    tips: list[str | alt.Tooltip] = ["trait:N", alt.Tooltip("value:Q", title="points")]
     line = rule_at(1.0, "y")
     marks = Series(alt.value(SERIES[0]))  # type: ignore[arg-type]
     drawing = scatter(rows, x, y, marks=marks, tips=tips, also=[line], size=24, height=240)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +85,10 @@ def shuffled_shares(grouped: Grouped, rng: np.random.Generator, shuffles: int) -
     null = np.concatenate([np.empty((0, *value.shape)), *map(shares, portions)])
     asked = ~np.isnan(value)  # a valence without traits has no share
     sizes = np.broadcast_to(np.array(groups.sizes(people))[:, None], value.shape)
-    how: dict[str, Any] = {"arrangements": moves.moves.arrangements, "exact": moves.moves.exact}
-    return part_from_null(np.where(asked, value, 0.0), np.where(asked, null, 0.0), people=sizes, **how)
+    how = moves.moves.arrangements, moves.moves.exact
+    return part_from_null(
+        np.where(asked, value, 0.0), np.where(asked, null, 0.0), people=sizes, arrangements=how[0], exact=how[1]
+    )
 
 
 # Gaps between groups
@@ -254,12 +256,8 @@ def intersections(answers: Answers, people: People, rng: np.random.Generator, sh
 
     def departures(labels: list[str], count: int) -> Part:
         """How far the cells lie from what these labels add up to."""
-        options: dict[str, Any] = {
-            "strata": additive_strata(images, cells, labels),
-            "departures": True,
-            "bounds": (-1.0, 1.0),
-        }
-        return compare_groups(favour, cells, people, rng, shuffles=count, **options)
+        strata, bounds = additive_strata(images, cells, labels), (-1.0, 1.0)
+        return compare_groups(favour, cells, people, rng, strata=strata, departures=True, shuffles=count, bounds=bounds)
 
     units = units_of(favour[:, None], cells, people, no_strata(len(favour)))
     size = np.bincount(units.groups).astype(np.float64)

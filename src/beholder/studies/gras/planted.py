@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -56,7 +56,7 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
         "points of P(Yes). Small print: 95 % interval over other drawn people. A trained model comes close to what it "
         "was taught, but does not match it exactly."
     )
-    named: dict[str, Any] = {"title": "Known truth against what the audit found", "topic": "planted"}
+    named = {"title": "Known truth against what the audit found", "topic": "planted"}
     shown = part.filter(pl.col("model").str.starts_with(REFERENCE))
     notes = [false_calls(others)] if others else []
     return tabled(shown, rows, left, columns, caption=caption, notes=notes, **named)

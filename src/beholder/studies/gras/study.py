@@ -20,16 +20,9 @@ from beholder.datasets.glasshouse import FACES_NAME
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.prompts.prompt_set import read_templates
 from beholder.scores.score_matrix import Task
+from beholder.studies.gras import prompts
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS, WITHIN
 from beholder.studies.gras.measures import gras_rows
-from beholder.studies.gras.prompts import (
-    TEMPLATES,
-    YES_OR_NO,
-    gras_prompts,
-    gras_statements,
-    read_traits,
-    released_instruction,
-)
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
 from beholder.studies.study import Asks, Measures, Option, Plans, Study, Tells, read_metrics
 
@@ -82,11 +75,11 @@ def _traits(dataset: Dataset, own: pl.DataFrame | None) -> pl.DataFrame | None:
     return pl.DataFrame({"trait": [t.trait for t in PLANTED_TRAITS], "valence": [t.valence for t in PLANTED_TRAITS]})
 
 
-def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = TEMPLATES) -> Study:
+def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] = prompts.TEMPLATES) -> Study:
     """GRAS with the study's traits and wordings, or with the user's own."""
 
     def questions(dataset: Dataset) -> list[Task]:
-        return [Task(QUESTIONS, dataset, gras_prompts(_traits(dataset, traits), templates))]
+        return [Task(QUESTIONS, dataset, prompts.gras_prompts(_traits(dataset, traits), templates))]
 
     def released(dataset: Dataset) -> list[Task]:
         """As the released scripts show the pictures: AI-Face as squares of 256, FairFace as it is."""
@@ -94,12 +87,12 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
 
     def statements(dataset: Dataset) -> list[Task]:
         """For models that match pictures with texts: every statement, and every statement denied."""
-        if templates is not TEMPLATES:
+        if templates is not prompts.TEMPLATES:
             raise UsageError(
                 "Own wordings are questions, and a model that matches pictures with texts cannot be asked: it gets "
                 "the study's wordings as statements. Leave out --templates, or choose a model that answers in words."
             )
-        stated, denied = (gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
+        stated, denied = (prompts.gras_statements(_traits(dataset, traits), denied=no) for no in (False, True))
         return [Task(STATEMENTS, dataset, stated), Task(DENIALS, dataset, denied)]
 
     return Study(
@@ -113,8 +106,8 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
             datasets=("gras", FACES_NAME),
             tasks=questions,
             statements=statements,
-            instruction=YES_OR_NO,
-            compat_instruction=released_instruction,
+            instruction=prompts.YES_OR_NO,
+            compat_instruction=prompts.released_instruction,
             compat_tasks=released,
             limit_by="race",
             reference_models=("glasshouse/generative",),
@@ -149,8 +142,8 @@ OPTIONS = (
 
 def configured(study: Study, options: Mapping[str, Any]) -> Study:
     """GRAS with the user's own traits and wordings."""
-    traits = read_traits(options["traits"]) if "traits" in options else None
-    return gras_study(traits, read_templates(options["templates"]) if "templates" in options else TEMPLATES)
+    traits = prompts.read_traits(options["traits"]) if "traits" in options else None
+    return gras_study(traits, read_templates(options["templates"]) if "templates" in options else prompts.TEMPLATES)
 
 
 GRAS = gras_study()

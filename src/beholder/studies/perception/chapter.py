@@ -6,7 +6,6 @@ Tables: groups, gaps, effects, interactions, and the study's Tables S.1 and S.2 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -59,8 +58,10 @@ def _groups(part: pl.DataFrame) -> Table:
     caption = f"Δ: the dimension's words less the neutral prompt, {phrases.printed_unit(part)}. {INTERVALS}"
     noted = table.drop_nulls("note").to_dicts()
     notes = [f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted]
-    named: dict[str, Any] = {"title": "Judgements by group", "topic": "judgements", "long": True}
-    return tabled(part, rows, [("Group", "group")], [("n", "n"), *columns], caption=caption, notes=notes, **named)
+    named = {"title": "Judgements by group", "topic": "judgements"}
+    return tabled(
+        part, rows, [("Group", "group")], [("n", "n"), *columns], caption=caption, notes=notes, long=True, **named
+    )
 
 
 LARGEST = {
@@ -88,8 +89,8 @@ def _effects(part: pl.DataFrame) -> Table:
         "column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
         f"{AT_ONCE}"
     )
-    named: dict[str, Any] = {"title": "The effect of one attribute alone", "topic": "effects", "long": True}
-    return tabled(part, rows, left, [("Effect", _cell), ("p", p_cell), last], caption=caption, **named)
+    named = {"title": "The effect of one attribute alone", "topic": "effects"}
+    return tabled(part, rows, left, [("Effect", _cell), ("p", p_cell), last], caption=caption, long=True, **named)
 
 
 def _curves(part: pl.DataFrame) -> Table:

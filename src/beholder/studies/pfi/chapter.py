@@ -55,8 +55,8 @@ def _takes_most(row: Result, part: pl.DataFrame) -> str:
     if not both:
         return ""
     concept, groups = max(both.items(), key=lambda item: abs(item[1][GROUPS[0]] - item[1][GROUPS[1]]))
-    told = " and ".join(f"{percent(groups[group])} of the belief about {plural(group)}" for group in GROUPS)
-    return f"With {NAMES[row['study']]}'s options “{concept}” takes {told}."
+    shares_of = " and ".join(f"{percent(groups[group])} of the belief about {plural(group)}" for group in GROUPS)
+    return f"With {NAMES[row['study']]}'s options “{concept}” takes {shares_of}."
 
 
 def limitations(part: pl.DataFrame) -> Iterator[str]:

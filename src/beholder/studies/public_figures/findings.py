@@ -271,16 +271,16 @@ def _no_difference(rows: list[Result], sides: list[Sides], published: Published)
     verdict, pools = verdict_of_rows(rows), listed([row["subset"] for row in rows])
     few = verdict == TOO_LITTLE
     headline = f"{'Too few people to compare women and men:' if few else 'No gender difference was found for'} {pools}"
-    told = [_ratio_sentence(rows[0], sides[0], published)]
+    sentences = [_ratio_sentence(rows[0], sides[0], published)]
     if len(rows) > 1:
         either = [" (either word)" if row["metric"].endswith("either_word_ratio") else "" for row in rows]
         each = [f"{row['subset']}{word} {_ratio_and_range(row)}" for row, word in zip(rows, either, strict=True)]
-        told = [f"Women over men: {', '.join(each)}."]
+        sentences = [f"Women over men: {', '.join(each)}."]
     if known := [row for row in rows if has_interval(row)]:
         low, high = min(row["low"] for row in known), max(row["high"] for row in known)
-        told.append(f"Ratios as low as {ratio(low)} or as high as {ratio(high)} are still possible.")
+        sentences.append(f"Ratios as low as {ratio(low)} or as high as {ratio(high)} are still possible.")
     beside = [_published_beside(row, published) for row in rows]
-    sentence = " ".join(filter(None, [*told, *(text for text, _ in beside)]))
+    sentence = " ".join(filter(None, [*sentences, *(text for text, _ in beside)]))
     more = [*rows[1:], *(side for each in sides for side in each.values()), *(row for _, b in beside for row in b)]
     return finding(rows[0], "bias", headline, sentence, verdict=verdict, more=more)
 
@@ -308,7 +308,7 @@ def _given_more(rows: list[Result], tests: int, all_shares: Shares) -> Finding:
     sentence = f"Women minus men: {_gap_text(first)}."
     if rest:
         others = {row["concept"]: row for row in reversed(rest) if row["concept"] != first["concept"]}
-        briefs = [_brief_gap(row) for row in reversed(others.values())]
+        briefs = [_brief_gap(row) for row in sorted(others.values(), key=lambda row: -abs(row["value"]))]
         also = f": also {listed(briefs[:3])}" if briefs else ""
         also += f" and {len(briefs) - 3} more occupations" if len(briefs) > 3 else ""
         sentence += f" {len(rows)} of {tests} differences in wrong occupations were found{also}."
@@ -364,7 +364,7 @@ def _levels(rows: list[Result], tested: list[Result]) -> Finding:
     """How far belief falls from the easy level to the hard one, and where it is more than for others' answers."""
     ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
     shares = listed([f"{span(values)} for {level}" for level, values in ranges.items() if values])
-    headline, told = f"Belief on the right answer is {shares}", []
+    headline, sentences = f"Belief on the right answer is {shares}", []
     above = sorted(filter(found, tested), key=lambda row: -row["value"])
     verdict = verdict_of_rows(tested) if tested else FACT
     if verdict in (DIFFERENCE, NONE_FOUND):
@@ -372,19 +372,19 @@ def _levels(rows: list[Result], tested: list[Result]) -> Finding:
         if above:
             cases = f"{len(above)} of {len(tested)} cases" if len(tested) > 1 else _case(above[0])
             headline = f"The right answer gets more belief than the answers of other people: {cases}"
-        told.append(f"Mean belief on the right answer is {shares}.")
+        sentences.append(f"Mean belief on the right answer is {shares}.")
     if max(map(len, ranges.values())) > 1:
-        told.append(f"Ranges are over {count(len({row['subset'] for row in rows}))} branches.")
+        sentences.append(f"Ranges are over {count(len({row['subset'] for row in rows}))} branches.")
     for row in tested:
         places = decimals_for(row)
         others = f"{percent(row['landmark'], places)} on the answers of other people of the same gender"
         right = f"{percent(row['value'], places)} against {others} ({uncertainty(row, decimals=places)})"
-        told.append(f"{_capital(_case(row))}: {right}.")
+        sentences.append(f"{_capital(_case(row))}: {right}.")
     if len(tested) < len(rows):
-        told.append(SAME_ANSWER)
+        sentences.append(SAME_ANSWER)
     first = (*above, *tested, *rows)[0]
     more = [row for row in (*above, *tested, *rows) if row is not first]
-    return finding(first, "association", headline, " ".join(told), verdict=verdict, effect=9.0, more=more)
+    return finding(first, "association", headline, " ".join(sentences), verdict=verdict, effect=9.0, more=more)
 
 
 def _case(row: Result) -> str:
@@ -429,24 +429,24 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         return
     verdict, known = verdict_of_rows(rows), sorted(filter(found, rows), key=lambda row: -row["value"])
     ways = [[row for row in rows if row["metric"].endswith(way)] for way in WAYS]
-    told, effect = [_way(way) for way in ways if way], 0.0
+    sentences, effect = [_way(way) for way in ways if way], 0.0
     if verdict == NOT_MEASURED:
-        told.append("There are no exchanged names to compare with, so nothing is claimed.")
+        sentences.append("There are no exchanged names to compare with, so nothing is claimed.")
     elif known:
         branches, all_branches = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
         where = (
             " in every branch" if len(branches) == len(all_branches) > 1 else f": {listed(list(map(people, branches)))}"
         )
-        told += [EXCHANGED, TRAITS]
+        sentences += [EXCHANGED, TRAITS]
         effect = log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     else:
         reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
-        told += [f"Up to {times(max(reach))} times what exchanged names get is still possible."] if reach else []
-        told.append(EXCHANGED)
+        sentences += [f"Up to {times(max(reach))} times what exchanged names get is still possible."] if reach else []
+        sentences.append(EXCHANGED)
     first = (*known, *rows)[0]
     headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
     more = [row for row in rows if row is not first]
-    yield finding(first, "identity", headline, " ".join(told), verdict=verdict, effect=effect, more=more)
+    yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more)
 
 
 def _way(rows: list[Result]) -> str:
