@@ -139,6 +139,7 @@ def test_evaluation_results_are_those_of_the_hub() -> None:
     assert hub.eval_result_entries_to_yaml(entries) == yaml.safe_load(text)
 
 
+@pytest.mark.slow
 def test_a_card_of_everything_stays_short(gras_full: Run, apa_run: Run) -> None:
     both = Run(results=gras_full.results, record=gras_full.record)
     model = both.report.results["model"][0]
