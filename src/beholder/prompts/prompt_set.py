@@ -70,11 +70,7 @@ SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
 @dataclass(frozen=True)
 class PromptSet:
-    """Prompts with attributes.
-
-    >>> prompt_set("moods", [{"text": "a warm person", "level": "moods", "concept": "warm"}]).texts
-    ['a warm person']
-    """
+    """Prompts with attributes."""
 
     name: str
     table: pl.DataFrame
