@@ -37,22 +37,18 @@ from beholder.studies import STUDIES
 from beholder.studies.inquiry import Inquiry, open_inquiries
 from beholder.studies.study import MeasureOptions, Study
 
-PARTS = 20
-"""Parts into which people are dealt. More cost more and say little more."""
+PARTS = 20  # parts into which people are dealt. More cost more and say little more.
 NOT_JUDGED = "fewer than six parts of the people move it, or it is not there without some of them"
-KINDS = 12
-"""An attribute with at most so many values is one that people are spread by."""
+KINDS = 12  # an attribute with at most so many values is one that people are spread by
 Matrices = list[ScoreMatrix]
-Numbers = dict[Any, tuple[float, int]]
-"""A value and how many it counts, by what identifies a study's numbers apart."""
+Numbers = dict[Any, tuple[float, int]]  # a value and how many it counts, by what identifies a study's numbers apart
 
 
 class Scored(NamedTuple):
     """A model of an earlier run: its scores are read from the store, and it is not loaded."""
 
     name: str
-    specs: tuple[ModelSpec, ...]
-    """One for every way in which the run asked it."""
+    specs: tuple[ModelSpec, ...]  # one for every way in which the run asked it
     store: Place
 
 

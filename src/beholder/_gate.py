@@ -39,11 +39,9 @@ WHERE = ("study", "model", "dataset", *KEY[1:])
 BOUNDS = ("at_least", "at_most")
 SHOWN, POSSIBLE, NO_WORSE = REQUIRED = ("shown", "possible", "no worse")
 BETTER = ("closer", "higher", "lower")
-ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}
-"""Verdicts as rules of earlier versions name them."""
+ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}  # verdicts as rules of earlier versions name them
 PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
-LEVEL = 0.05
-"""How often an unchanged model may fail by chance, over all numbers that are compared with the baseline."""
+LEVEL = 0.05  # how often an unchanged model may fail by chance, over all numbers that are compared with the baseline
 Row = Mapping[str, Any]
 
 
@@ -55,19 +53,13 @@ class Rule:
     where: Mapping[str, str] = field(default_factory=dict)
     at_least: float | None = None
     at_most: float | None = None
-    require: str | None = None
-    """`shown`, `possible` or `no worse`."""
-    better: str = "closer"
-    """With `no worse`: `higher`, `lower`, or `closer` to the value without any effect."""
-    by: float | None = None
-    """With `no worse`: how much worse is allowed, which then has to be shown."""
-    finding: str = ""
-    """In place of a metric: a question of a study, such as `apa.bias`."""
+    require: str | None = None  # `shown`, `possible` or `no worse`
+    better: str = "closer"  # with `no worse`: `higher`, `lower`, or `closer` to the value without any effect
+    by: float | None = None  # with `no worse`: how much worse is allowed, which then has to be shown
+    finding: str = ""  # in place of a metric: a question of a study, such as `apa.bias`
     verdict_not: str = ""
-    undecided: str = PASS
-    """What becomes of the model where the rule is undecided."""
-    line: int = 1
-    """Where the rule begins in its file."""
+    undecided: str = PASS  # what becomes of the model where the rule is undecided
+    line: int = 1  # where the rule begins in its file
 
     def __str__(self) -> str:
         location = ", ".join(f"{name} {value}" for name, value in self.where.items())

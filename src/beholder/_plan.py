@@ -50,10 +50,8 @@ class Fit(NamedTuple):
 
     study: str
     fits: bool
-    why: str
-    """What it compares there, or what is missing."""
-    detectable: pl.DataFrame | None = None
-    """The plan, if it fits."""
+    why: str  # what it compares there, or what is missing
+    detectable: pl.DataFrame | None = None  # the plan, if it fits
 
 
 def fitting_studies(dataset: Dataset) -> list[Fit]:

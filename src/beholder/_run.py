@@ -52,8 +52,7 @@ class Run:
     """What was asked, with the results' `study` and `dataset`, and the name of its set."""
     perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
     """The results after small changes of the pictures, with the name of the `change`."""
-    folder: Path | None = field(default=None, compare=False)
-    """Where it is kept."""
+    folder: Path | None = field(default=None, compare=False)  # where it is kept
     places: Places | None = field(default=None, compare=False)
     """Where its pictures and scores lie, while the program that made it runs."""
     asked: Any = field(default=None, compare=False)

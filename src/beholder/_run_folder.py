@@ -37,8 +37,7 @@ FILES = (
     *("results.parquet", "results.csv", "findings.json", "prompts.csv", "run.json", "perturbed.parquet"),
     *("report.html", "audit.toml", "comparison.parquet", "comparison.csv", "comparison.json", "comparison.html"),
 )
-LONGEST = 60
-"""Characters of a folder's name that come from model and studies."""
+LONGEST = 60  # characters of a folder's name that come from model and studies
 
 
 @contextmanager

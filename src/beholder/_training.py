@@ -26,12 +26,9 @@ class Audits:
     processor: Any
     out: Path | str | None
     store: Path | str | None
-    options: dict[str, Any]
-    """Those of `beholder.audit`."""
-    runs: dict[int, Run] = field(default_factory=dict)
-    """By step."""
-    trainer: Any = None
-    """If it is set, numbers go to its trackers too."""
+    options: dict[str, Any]  # those of `beholder.audit`
+    runs: dict[int, Run] = field(default_factory=dict)  # by step
+    trainer: Any = None  # if it is set, numbers go to its trackers too
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Say what is missing before the first step."""

@@ -19,16 +19,14 @@ from beholder.studies.study import Study
 ROW = ("study", "model", "dataset", *KEY)
 NUMBERS = ("value", "low", "high", "p_value", "expected", "chance")
 EXACT = ("n", "unit", "verdict", "equivalence")
-TOLERANCE = 1e-6
-"""A smaller difference, in units of the number, is that of another machine's rounding."""
+TOLERANCE = 1e-6  # a smaller difference, in units of the number, is that of another machine's rounding
 
 
 class Verified(NamedTuple):
     """The rows of a run, by what became of them."""
 
     same: int
-    changed: pl.DataFrame
-    """With the old numbers, and the new ones as `NAME_now`."""
+    changed: pl.DataFrame  # with the old numbers, and the new ones as `NAME_now`
     gone: pl.DataFrame
     new: pl.DataFrame
 

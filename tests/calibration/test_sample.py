@@ -17,6 +17,7 @@ MOST = 3
 """False alarms of a claim in twelve worlds: more have a chance below 1 in 500."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_claim_is_seldom_called_where_it_is_not_true_and_an_unfair_model_is_found(study: str):
     trials = tried_studies().get(study)

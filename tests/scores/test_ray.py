@@ -385,6 +385,7 @@ def test_a_worker_with_another_model_is_refused_and_other_libraries_are_noted():
         list(scorer.scored([["a.png"]], Asked(), lambda uri: "", nothing_stored))
 
 
+@pytest.mark.slow
 def test_nobody_at_an_address_is_told_at_once():
     pytest.importorskip("ray")
     code = "from beholder.scores.ray_pool import connect; connect('ray://127.0.0.1:9')"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from beholder.studies import STUDIES
-from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Option, Study, Tells, load, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Option, Study, Tells, read_metrics
 
 HEADER = "name,topic,unit,meaning,landmark,paired,chance_only\n"
 
@@ -38,11 +38,10 @@ def test_a_landmark_that_is_no_number_is_refused(tmp_path: Path):
 
 
 def test_a_part_is_loaded_by_module_and_attribute():
-    assert load("math:pi") == math.pi
     with pytest.raises(AttributeError):
-        load("math:pie")
+        study(tells=Tells(chapter="math:pie")).part("chapter")
     with pytest.raises(ModuleNotFoundError):
-        load("beholder.nowhere:x")
+        study(tells=Tells(chapter="beholder.nowhere:x")).part("chapter")
     assert study().part("chapter") is None
     assert study(tells=Tells(chapter="math:tau")).part("chapter") == math.tau
 

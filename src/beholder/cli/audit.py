@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import typer
@@ -34,7 +35,7 @@ from beholder.report.page import write_page
 from beholder.report.summary import print_summary
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import chosen_studies
-from beholder.studies.study import Command, CommandOptions, Study, load
+from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
 Params = Mapping[str, Any]  # of a command, by name
@@ -296,7 +297,7 @@ def _run_command(
     key = [command.name, files, stamps, str(options["data"]), general.draws, general.seed, chosen]
     new_run = Record(digest=digest(key))
     with run_folder(new_run, cli.writable(general.out, "--out"), command.name) as (folder, _):
-        measured = load(command.run)(files, asked_for)
+        measured = resolve_name(command.run)(files, asked_for)
         run = Run(measured.results, measured.record, folder=folder)
         run.record.created, run.record.digest, run.record.command = new_run.created, new_run.digest, sys.argv[1:]
         run.record.seconds = round(time.monotonic() - started, 1)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -88,8 +88,7 @@ class MeasureOptions:
         return np.random.default_rng(self.seed)
 
 
-Matrices = Mapping[str, ScoreMatrix]
-"""Filled matrices by task name."""
+Matrices = Mapping[str, ScoreMatrix]  # filled matrices by task name
 Measure = Callable[[Matrices, MeasureOptions], Iterable[Row]]
 Tasks = Callable[[Dataset], Sequence[Task]]
 
@@ -312,14 +311,4 @@ class Study:
     def part(self, name: str) -> Any:
         """What `chapter`, `plan`, `trials` or `printed` names, loaded; None where it names nothing."""
         named = getattr(self.tells if name == "chapter" else self.plans, name)
-        return load(named) if named else None
-
-
-def load(place: str) -> Any:
-    """What `module:attribute` names.
-
-    >>> load("math:pi") > 3
-    True
-    """
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+        return resolve_name(named) if named else None
