@@ -37,7 +37,15 @@ def masked(text: str) -> str:
 
 
 class BeholderError(Exception):
-    """Base of all our errors; its text is meant for the user."""
+    """Base of all our errors; its text is meant for the user.
+
+    >>> try:
+    ...     raise UnknownName("animal", "hrose", ["horse", "hare"])
+    ... except BeholderError as error:
+    ...     print(error)
+    Beholder has no animal 'hrose'.
+    It has: hare, horse. Did you mean 'horse'?
+    """
 
     def __str__(self) -> str:
         return masked(super().__str__())

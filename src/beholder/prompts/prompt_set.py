@@ -70,7 +70,11 @@ SCHEMA = dict.fromkeys(COLUMNS, pl.String)
 
 @dataclass(frozen=True)
 class PromptSet:
-    """Prompts with attributes."""
+    """Prompts with attributes.
+
+    >>> prompt_set("moods", [{"text": "a warm person", "level": "moods", "concept": "warm"}]).texts
+    ['a warm person']
+    """
 
     name: str
     table: pl.DataFrame
