@@ -29,7 +29,7 @@ from beholder.comparison import (
     people_of,
     strata_of,
 )
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
 from beholder.core.options import EFFECT, option
 from beholder.core.results import Row
@@ -107,7 +107,7 @@ def _refusals(
     people, groups = people_of(matrix.images, options.person), group_by(matrix.images, (attribute,))
     large = groups.large(people)
     if len(large.names) < 2:
-        return _Refusals(ever, people, groups, [], nothing_told(np.zeros(0, dtype=int)))
+        return _Refusals(ever, people, groups, [], not_judgeable(np.zeros(0, dtype=int)))
     strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
     scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0)}
     part = compare_groups(ever, large, people, rng, strata=strata, contrasts=weights, **scale)  # type: ignore[arg-type]
