@@ -29,7 +29,7 @@ from beholder.comparison import (
     ratio_bounds,
     strata_of,
 )
-from beholder.comparison.family import Judged, nothing_told
+from beholder.comparison.family import Judged, not_judgeable
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
@@ -77,7 +77,7 @@ class Compared(NamedTuple):
                 for each in (self.groups.mask(0).astype(np.float64), equal)
             )
             if not (member @ number) ** 2 < SAME * (member @ member) * (number @ number):
-                return nothing_told(np.full((1, 1), min(self.groups.sizes(self.people))))
+                return not_judgeable(np.full((1, 1), min(self.groups.sizes(self.people))))
             strata = strata._replace(design=np.column_stack([strata.design, equal]))
         return compare_groups(values, self.groups, self.people, rng, strata=strata, shuffles=options.shuffles)
 
@@ -124,7 +124,7 @@ def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
 
 
 def _rows(compared: Compared, counts: Array, typical: Comparison, part: Part, mean: Judged) -> Iterator[Row]:
-    """That of the means may be open-ended. Crude ones also follow which branches are named often: they are not tested."""
+    """That of the means may be open-ended. Crude ones also follow which branches are named often: not tested."""
     row = Row(RATIO, None, compared.table.height, "ratio", concept=MEAN)
     values = np.column_stack([counts, np.log1p(counts)])
     crude = women, men = [values[compared.groups.mask(group)].mean(axis=0) for group in (0, 1)]
