@@ -193,7 +193,7 @@ def word_rows(
     """
     data = gaps.data
     words, names = data.dataset.group_words, data.groups.names
-    if words is None or set(words.groups) != set(names):
+    if words is None or set(words.words) != set(names):
         note = f"{data.dataset.name} has no words for {', '.join(names)}"
         yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
         return
