@@ -28,7 +28,7 @@ from beholder.comparison import (
     people_of,
     strata_of,
 )
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
 from beholder.core.options import EFFECT, option
 from beholder.core.results import Row
@@ -79,7 +79,7 @@ def refusal_rows(
             compared = large.names if len(large.names) > 1 else []
             made.append((subset, ever, people, groups, compared))
             if not compared:
-                parts.append(nothing_told(np.zeros(0, dtype=int)))
+                parts.append(not_judgeable(np.zeros(0, dtype=int)))
                 continue
             strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
             scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0), "strata": strata, "contrasts": weights}
