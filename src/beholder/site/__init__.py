@@ -32,11 +32,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", *PLACE), pl.String()),
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
     "n": pl.Int64(),
-    "unit": pl.String(),
-    "source": pl.String(),
-    "run": pl.String(),
-    "date": pl.String(),
-    "reason": pl.String(),
+    **dict.fromkeys(("unit", "source", "run", "date", "reason"), pl.String()),
 }
 """`run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does."""
 
