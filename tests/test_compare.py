@@ -241,6 +241,7 @@ def _in_a_world(world: str, design: Design, seed: int, person: str | None = None
     return _judged([_paired(inquiry, matrices, options, Run(), 20)["b"]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [Design(30, 30), Design(20, 20, pictures=4)])
 def test_a_vector_for_each_person_is_seldom_called_a_difference(design: Design) -> None:
     called = [DIFFERENCE in set(_in_a_world(VECTORS, design, seed)["verdict"]) for seed in range(30)]

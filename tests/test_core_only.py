@@ -56,6 +56,7 @@ def test_noise_is_audited_in_the_embedded_world(tmp_path: Path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_explained_with_the_command_to_add_it(tmp_path: Path):
     for name in ("config.json", "image.onnx", "text.onnx", "tokenizer.json"):
         (tmp_path / name).write_text(CONFIG if name == "config.json" else "")

@@ -57,6 +57,7 @@ def test_texts_are_padded_as_a_tower_reads_them():
     assert [count for count, _ in padded([1] * 300, 200, 0, full=False)] == [200, 56, 44]  # a part of 256 comes first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "gemma3", "paligemma"])
 def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_counted(
     family: str, tiny_generative: Callable[[str], Path]
@@ -95,6 +96,7 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     assert len(scorer.channels) == CHANNELS["generative"]
 
 
+@pytest.mark.slow
 def test_two_towers_are_counted_without_torch():
     code = "import sys; from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
     words = ["plan", "apa", "--cost", "ViT-B/32", "--on", "h200", "--json"]
@@ -125,17 +127,19 @@ def test_a_run_takes_the_processor_time_that_its_rehearsal_says():
     assert found["KB written"] == pytest.approx(1, abs=0.2)
 
 
-def test_twice_the_cards_take_half_the_time_and_more_images_more():
+@pytest.mark.slow
+def test_twice_the_gpus_take_half_the_time_and_more_images_more():
     def seconds(**more: Any) -> float:
         (cost,) = costs(["ViT-L/14"], [STUDIES["apa"]], CostOptions(on="h200", images=10**6, **more))
         assert cost.seconds
         assert cost.seconds.low < cost.seconds.expected < cost.seconds.high
         return cost.seconds.expected - START
 
-    assert seconds(cards=2) == pytest.approx(seconds() / 2)
+    assert seconds(gpus=2) == pytest.approx(seconds() / 2)
     assert seconds(precision="float32") == pytest.approx(seconds(precision="bfloat16") * 989 / 67, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_slowest_stage_is_named():
     def slowest(name: str, **more: Any) -> str | None:
         return costs([name], [STUDIES["gras"]], CostOptions(on="h200", precision="bfloat16", **more))[0].bottleneck
@@ -145,6 +149,7 @@ def test_the_slowest_stage_is_named():
     assert slowest("Qwen2.5-VL-7B-Instruct") == "language model"
 
 
+@pytest.mark.slow
 def test_a_folder_without_weights_is_rehearsed_with_random_ones(clip_copy: Path):
     (clip_copy / "model.safetensors").unlink()
     options = CostOptions(dataset="glasshouse", rehearse=0.2)
@@ -164,6 +169,7 @@ def test_a_folder_without_weights_is_rehearsed_with_random_ones(clip_copy: Path)
 # Money
 
 
+@pytest.mark.slow
 def test_a_served_model_costs_what_its_tokens_cost():
     """The picture goes with each question: 120 × 120 questions of 64 picture tokens and some words."""
     served = "openai:Qwen2.5-VL-7B-Instruct@http://127.0.0.1:9/v1"
@@ -196,7 +202,7 @@ def test_what_is_not_known_is_said():
     with pytest.raises(ModelError, match="owner/unheard-of"):
         subject_of("owner/unheard-of")
     with pytest.raises(UsageError, match="--on NAME"):
-        CostOptions(cards=2)
+        CostOptions(gpus=2)
 
 
 def test_what_a_config_leaves_out_has_the_librarys_default(tmp_path: Path):

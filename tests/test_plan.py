@@ -19,6 +19,7 @@ from beholder.datasets import open_dataset
 from beholder.studies.public_figures.measures import OCCUPATIONS
 
 
+@pytest.mark.slow
 def test_the_embedded_world_is_planned_for_gras():
     rows = plan("gras", PlanOptions(effect=0.1))
     gender = rows.filter(metric="plan.detectable", concept="gender").row(0, named=True)
@@ -27,11 +28,13 @@ def test_the_embedded_world_is_planned_for_gras():
     assert needed == pytest.approx(gender["n"] * (gender["value"] / 0.1) ** 2, abs=1)
 
 
+@pytest.mark.slow
 def test_more_power_asks_for_a_larger_effect():
     low, high = (plan("gras", PlanOptions(power=power))["value"].to_list() for power in (0.5, 0.95))
     assert all(a < b for a, b in zip(low, high, strict=True))
 
 
+@pytest.mark.slow
 def test_an_earlier_run_lends_its_spread():
     counts = plan("apa", PlanOptions())
     pool = counts["concept"][0]
@@ -43,6 +46,7 @@ def test_an_earlier_run_lends_its_spread():
     assert "mean and spread from the run" in found["note"]
 
 
+@pytest.mark.slow
 def test_a_run_over_few_images_lends_the_spread_that_its_intervals_were_made_of():
     """Student's margin of five values with a spread of 0.2 is read back as 0.2."""
     margin = stats.t.ppf(0.975, 4) * 0.2 / np.sqrt(5)
@@ -59,6 +63,7 @@ def test_an_unknown_study_is_refused():
         plan("grass", PlanOptions())
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table():
     done = CliRunner().invoke(app, ["plan", "apa", "--json"], catch_exceptions=False)
     assert {row["metric"] for row in json.loads(done.stdout)} == {"plan.detectable"}
@@ -74,6 +79,7 @@ def test_a_pool_too_small_for_any_ratio_says_so(tmp_path: Path):
     assert found["note"].partition(": ")[2].startswith("no b is low enough")
 
 
+@pytest.mark.slow
 def test_a_plan_counts_the_images_that_are_there(people: Callable[..., Path]):
     folder = people(24)
     options = PlanOptions(dataset=f"folder:{folder}")
@@ -101,6 +107,7 @@ def test_groups_of_fewer_than_five_people_are_too_little_data(sizes: tuple[int, 
     assert "two groups of at least 5 people are needed" in row["note"]
 
 
+@pytest.mark.slow
 def test_pictures_of_one_person_count_little_more_than_one(tmp_path: Path):
     people = [f"{i}.jpg,{i // 4},{'woman' if i // 4 % 2 else 'man'}" for i in range(160)]
     (tmp_path / "people.csv").write_text("\n".join(["image_id,person,gender", *people]))
@@ -120,6 +127,7 @@ def test_data_without_groups_are_refused_with_the_reason(tmp_path: Path):
         plan("custom", PlanOptions(dataset=f"folder:{tmp_path}"))
 
 
+@pytest.mark.slow
 def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
     folder = people(24)
     fits = {each.study: each for each in fitting_studies(open_dataset(f"folder:{folder}"))}

@@ -140,6 +140,7 @@ def test_exported_scores_give_the_same_numbers(ask: Callable[..., Run], tmp_path
     assert_frame_equal(again.results, run.results, rel_tol=1e-6)
 
 
+@pytest.mark.slow
 def test_runs_are_compared_by_the_scores_behind_them(ask: Callable[..., Run]):
     first, second = ask("null"), ask("null:2")
     found = beholder.compare(first, second, parts=5)
@@ -155,6 +156,7 @@ def test_runs_are_compared_by_the_scores_behind_them(ask: Callable[..., Run]):
     assert len(set(beholder.compare(*same, parts=5).models)) == 2, "two runs of one name are called after their folders"
 
 
+@pytest.mark.slow
 def test_runs_of_earlier_programs_are_compared_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))

@@ -36,6 +36,7 @@ def test_it_takes_no_more_than_150_lines():
     assert len(PLUGIN.read_text().splitlines()) <= 150
 
 
+@pytest.mark.slow
 def test_it_has_a_chapter_a_chart_and_a_finding(run: Path):
     page = (run / "report.html").read_text()
     assert "Indecision: torn between occupations" in page
@@ -46,12 +47,14 @@ def test_it_has_a_chapter_a_chart_and_a_finding(run: Path):
     assert finding["metric"] == "indecision.gap"
 
 
+@pytest.mark.slow
 def test_its_page_is_drawn_again_without_the_plug_in(run: Path):
     code = "from beholder.cli import main; main()"
     subprocess.run([sys.executable, "-c", code, "report", str(run), "-q"], check=True, capture_output=True)
     assert "How torn is the model between the occupations" in (run / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_it_has_a_planning_line_a_trial_and_a_printed_number(run: Path, tmp_path: Path):
     (line,) = json.loads(beholder("plan", "indecision", "--json", folder=tmp_path))
     assert line["subset"] == "indecision.gap"

@@ -8,8 +8,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 
-from beholder.calibration.claims import Cell, claims, measured
-from beholder.calibration.summary import tried_studies
+from beholder.calibration.claims import Cell, claims, measured, tried_studies
 from beholder.studies import STUDIES
 from beholder.studies.worlds import DESIGNS, SMALLEST, UNFAIR, WORLDS
 
@@ -18,6 +17,7 @@ MOST = 3
 """False alarms of a claim in twelve worlds: more have a chance below 1 in 500."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_claim_is_seldom_called_where_it_is_not_true_and_an_unfair_model_is_found(study: str):
     trials = tried_studies().get(study)

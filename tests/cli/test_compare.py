@@ -64,6 +64,7 @@ def test_own_prompts_bins_and_three_models_are_taken(
     assert options.study_options == {"prompts": prompts, "by": ["gender"]}
 
 
+@pytest.mark.slow
 def test_runs_say_what_was_asked_and_must_agree(
     invoke: Callable[..., str], audit: list[object], asked: list[Any], undrawn: list[Any], tmp_path: Path
 ):

@@ -36,6 +36,7 @@ def run(*arguments: object) -> None:
     CliRunner().invoke(app, ["audit", *map(str, arguments)], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_a_file_makes_the_run_and_the_run_makes_the_file(config: Path, tmp_path: Path) -> None:
     run("--config", config, "-q")
     first = pl.read_parquet(tmp_path / "run" / "results.parquet")

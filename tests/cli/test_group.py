@@ -78,6 +78,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("signals", "status"), [((signal.SIGTERM,), 143), ((signal.SIGHUP, signal.SIGINT), 129)])
 def test_a_signal_keeps_finished_work_and_a_second_one_prints_no_traceback(
     signals: tuple[signal.Signals, ...], status: int, tmp_path: Path
@@ -123,6 +124,7 @@ def test_an_out_folder_that_cannot_be_is_told(place: Callable[[Path], Path], sai
         RUN.invoke(app, [*SMALL, "--out", str(place(tmp_path))], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_a_limit_of_file_sizes_is_told_with_the_file(tmp_path: Path):
     code = (
         "import resource, sys; from beholder.cli import main; resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))\n"

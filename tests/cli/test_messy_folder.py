@@ -49,6 +49,7 @@ def run() -> Callable[..., Result]:
     return lambda *words: CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_the_check_says_what_was_understood(messy: Path, run: Callable[..., Result]):
     result = run("data", "check", f"folder:{messy}")
     assert result.exit_code == 1
@@ -71,6 +72,7 @@ def test_the_check_says_what_was_understood(messy: Path, run: Callable[..., Resu
     assert any(line.startswith("custom.gap by gender: 0.") and line.endswith("(40 images)") for line in lines)
 
 
+@pytest.mark.slow
 def test_the_check_is_also_json(messy: Path, run: Callable[..., Result]):
     found: dict[str, Any] = json.loads(run("data", "check", f"folder:{messy}", "--json").stdout)
     assert list(found["unreadable"]) == [name(3), name(8)]

@@ -338,6 +338,7 @@ def test_all_arrangements_are_equally_likely_and_each_comes_once():
     assert (labels[made[0]] == labels).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(30, 30), (5, 40), (8, 72)])
 @pytest.mark.parametrize("world", ["normal", "cauchy", "two levels", "small group twice as wide", "saturated"])
 def test_worlds_without_effect_are_seldom_called(world, sizes, rng):
@@ -362,6 +363,7 @@ def test_any_number_can_be_judged_by_its_own_null(rng):
     assert judged.found.tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "pictures"), [((30, 30), 1), ((8, 72), 1), ((20, 20), 4)])
 def test_a_planned_difference_is_found_as_often_as_promised(sizes, pictures, rng):
     groups = Groups("g", ["a", "b"], np.repeat(np.repeat([0, 1], sizes), pictures))

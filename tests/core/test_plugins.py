@@ -125,6 +125,7 @@ def test_a_broken_one_is_told_by_name_and_the_others_work(caplog: pytest.LogCapt
     assert caplog.text.count("'snark'") == 1, "it is told once"
 
 
+@pytest.mark.slow
 def test_a_model_of_an_installed_package_goes_by_its_name(tmp_path: Path):
     """A real little package beside Beholder, in a Python of its own."""
     written(

@@ -46,6 +46,7 @@ def test_every_known_data_set_says_where_its_labels_come_from(name: str) -> None
     assert DATASETS[name].intended
 
 
+@pytest.mark.slow
 def test_the_card_of_the_embedded_world_is_written(tmp_path: Path) -> None:
     path = tmp_path / "card.md"
     result = CliRunner().invoke(app, ["data", "card", "glasshouse-objects", "--out", str(path)])

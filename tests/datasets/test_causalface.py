@@ -20,6 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return imitate(tmp_path_factory.mktemp("causalface"), seeds=1)
 
 
+@pytest.mark.slow
 def test_every_file_of_the_design_is_a_row(folder: Path):
     dataset = load(folder)
     assert len(dataset) == 6 * (10 + 8 + 5 + 10)

@@ -219,6 +219,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_no_corruption_is_answered_with_a_wrong_score(place: Path, caplog: pytest.LogCaptureFixture):
     """Every way to spoil a store in turn: what comes back are the right scores, or an error."""
     caplog.set_level("CRITICAL")

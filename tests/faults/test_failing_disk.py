@@ -78,6 +78,7 @@ def disturbed(root: Path, task: Task, scorer: Any, disk: Disk) -> np.ndarray | E
         return error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_any_operation_may_fail(operation: str, scorer: type, begun: Path, place: Path):
     """Every occurrence of the operation, with every error: one cell each."""

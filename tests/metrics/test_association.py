@@ -36,6 +36,7 @@ def test_correct_share_is_the_sum_over_correct_options(logits, correct):
         assert value == pytest.approx(sum(wanted)) if wanted else np.isnan(value)
 
 
+@pytest.mark.slow
 @given(arrays(np.float64, (6, 5), elements=st.integers(0, 4).map(float)))
 def test_rank_of_a_single_correct_option_agrees_with_scipy(scores):
     correct = np.eye(6, 5, dtype=bool) | (np.arange(6)[:, None] == 5) & (np.arange(5) == 0)

@@ -172,6 +172,7 @@ def test_equal_generators_give_equal_intervals():
     assert one == two
 
 
+@pytest.mark.slow
 def test_a_95_percent_interval_covers_a_small_mean_where_percentiles_do_not():
     """Shares of belief near 0: 60 people, true mean 0.1."""
     generator, ours, percentiles = rng(11), 0, 0

@@ -65,6 +65,7 @@ def test_draws_equal_the_loop_over_draws():
                 np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_shuffled_labels_are_exchangeable_given_presence():
     """The mean over shuffles is the mean over a plain shuffle written out."""
     scores, present, groups = rankings((30, 30), (0.2, 0.5))

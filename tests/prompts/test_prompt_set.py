@@ -30,6 +30,7 @@ def test_rules_choose_images():
     ]
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8"), min_size=1), st.text(st.characters(codec="utf-8")))
 def test_any_value_survives_a_rule(key_free_value: str, other: str):
     assert parse_rule(correct_for(name=key_free_value, film=other)) == {"name": key_free_value, "film": other}

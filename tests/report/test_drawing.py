@@ -17,6 +17,7 @@ BARS = {"data": {"values": [{"a": 1}]}, "mark": "bar", "encoding": {"x": {"field
 LIMITED = "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)) << 20,) * 2); "
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_costs_one_chart_and_is_started_anew() -> None:
     painter = Painter()
     assert painter.ask("svg", BARS).startswith("<svg")
@@ -58,6 +59,7 @@ def limited(megabytes: int, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_process_that_may_use_too_little_memory_says_so(tmp_path: Path) -> None:
     done = limited(1200, "report", tmp_path)
     assert (done.returncode, "may use 1.2 GB of memory. Beholder needs at least 2 GB" in done.stderr) == (2, True)

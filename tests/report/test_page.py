@@ -72,6 +72,7 @@ def test_a_study_without_sentences_of_its_own_was_measured_all_the_same(make: Si
     assert "Its numbers stand below" in page
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_several_studies_get_their_own_headings(apa_run: Run, custom_run: Run) -> None:
     apa_run.add(custom_run.results)
@@ -97,6 +98,7 @@ def test_a_study_of_the_users_own_says_what_it_asks_and_what_its_numbers_mean(cu
     assert "How does the model" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_one_study_on_two_data_sets_says_which_finding_is_of_which(apa_run: Run) -> None:
     again = apa_run.results.with_columns(dataset=pl.lit("apa-2030"))
@@ -113,6 +115,7 @@ def test_long_lists_of_bad_images_are_closed(apa_run: Run) -> None:
     assert re.search(r"<details>\s*<summary>Images that could not be read \(9\)", page)
 
 
+@pytest.mark.slow
 def test_importing_the_page_loads_neither_altair_nor_the_chart_engine() -> None:
     code = "import sys, beholder.report.page; print([m for m in ('altair', 'vl_convert') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

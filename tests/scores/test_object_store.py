@@ -111,6 +111,7 @@ def filled(dataset: str, scorer: Any, store: str | Path, **options: Any) -> np.n
     return fill([task], scorer, Store(store), FillOptions(processes=0, threads=2, **options)).matrices[0].values
 
 
+@pytest.mark.slow
 def test_every_layout_behind_a_uri_gives_the_local_scores(home: str, tmp_path: Path):
     for make in (Towers, Pairs) if home.startswith("memory") else (Towers,):
         local = filled(f"folder:{tmp_path}/people", make(), tmp_path / "store")
@@ -133,6 +134,7 @@ class Stopped(Towers):
         return super().embed_prepared(prepared)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("remote", "machine"), [("s3", "another"), ("memory", "this")], indirect=["remote"])
 def test_a_run_goes_on_in_the_middle_of_a_shard(
@@ -169,6 +171,7 @@ def test_a_run_goes_on_in_the_middle_of_a_shard(
     assert not (layout == "parquet" and any("00000" in each and each.endswith("#0") for each in fetched))
 
 
+@pytest.mark.slow
 def test_a_tar_that_is_cut_off_names_its_picture_and_the_rest_can_be_used(home: str):
     tar = RemotePath(f"{home}/s-0.tar")
     last = open_dataset(f"wds:{home}/s-0.tar").table["uri"][-1]
@@ -179,6 +182,7 @@ def test_a_tar_that_is_cut_off_names_its_picture_and_the_rest_can_be_used(home: 
     assert len(filled(LAYOUTS["tars"].format(home), Towers(), f"{home}/store", skip_bad_images=True)) == COUNT - 1
 
 
+@pytest.mark.slow
 def test_a_put_that_fails_ends_the_run_with_its_name_and_the_next_goes_on(home: str, tmp_path: Path):
     put_one, puts = RemotePath.write_bytes, []
 
@@ -231,6 +235,7 @@ def test_without_credentials_or_a_bucket_the_error_says_so(s3: None, monkeypatch
         Store("s3://bucket/store").images(Towers().spec).check_writable(1, "images")
 
 
+@pytest.mark.slow
 def test_a_damaged_block_behind_a_uri_is_set_aside_and_scored_again(home: str, caplog: pytest.LogCaptureFixture):
     dataset, store = f"folder:{home}/people", Store(f"{home}/store")
     values = filled(dataset, Towers(), store.root)
@@ -269,6 +274,7 @@ def test_many_blocks_are_opened_by_their_index(remote: str, monkeypatch: pytest.
     assert [path.name for path in read] == ["index"]
 
 
+@pytest.mark.slow
 def test_the_commands_for_the_store_take_a_uri(home: str):
     filled(f"folder:{home}/people", Towers(), f"{home}/store")
     run = CliRunner().invoke

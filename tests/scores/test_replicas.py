@@ -38,6 +38,7 @@ def blocks(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in store.glob("*/scores/*/*.parquet")}
 
 
+@pytest.mark.slow
 def test_two_devices_store_the_bytes_of_one_and_a_killed_one_costs_only_time(task: Task, tmp_path: Path):
     one, two = load_model("null"), load_model("null", LoadOptions(device="cpu,cpu"))
     one.batch_size = two.batch_size = 8  # many jobs, so that some are left when a device is killed

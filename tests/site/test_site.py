@@ -51,6 +51,7 @@ def test_an_empty_site_says_what_to_do(tmp_path: Path) -> None:
         build_site([], tmp_path, published=False)
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_to_a_file(apa_run: Run, hostile_run: Run, tmp_path: Path) -> None:
     runs = [saved(apa_run, tmp_path / "first"), saved(hostile_run, tmp_path / "x" / "first")]
     rule = Rule("apa.bias_ratio", {"subset": "politicians"}, at_least=0.9)

@@ -24,6 +24,7 @@ SPEED = Path(run.__file__).parent
 HELPERS = {"architectures", "bench", "rehearsal", "run"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, script in run.SCRIPTS.items() if script.quick is not None])
 def test_every_script_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -27,6 +27,7 @@ def tiny(name: str) -> Any:
     return architecture(name).build(tiny=True, device="cpu", dtype=torch.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_all_ways_answer_alike(name: str) -> None:
     said: list[str] = []
@@ -39,6 +40,7 @@ def test_all_ways_answer_alike(name: str) -> None:
     assert any("share what they begin with" in text for text in said) == bool(copied)
 
 
+@pytest.mark.slow
 def test_the_floor_counts_what_must_be_read() -> None:
     """Of a shared prefix the unique tokens: 7 + 16 of the picture, 2 branches of 3, 12 leaves of 5."""
     said: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 
 from beholder.comparison import People, groups_of, strata_of
 from beholder.comparison.power import Scores
@@ -34,6 +35,7 @@ def test_an_earlier_run_is_asked_for_its_metric_and_place():
     assert of_run(PlanOptions(), "gap") is None
 
 
+@pytest.mark.slow
 def test_more_comparisons_and_strata_make_a_difference_harder_to_find():
     table = pl.DataFrame(
         {"gender": ["woman"] * 20 + ["man"] * 20, "branch": (["a"] * 4 + ["b"]) * 4 + ["a", *"bbbb"] * 4}

@@ -90,6 +90,7 @@ def test_refusals_of_one_attribute_are_not_held_against_another_that_goes_with_i
     assert rows["race", "Black"].verdict == NONE_FOUND
 
 
+@pytest.mark.slow
 def test_refusals_without_a_pattern_are_called_in_few_worlds():
     rng, called = np.random.default_rng(1), 0
     for _ in range(120):

@@ -59,5 +59,6 @@ def test_what_is_shown_excludes_its_landmark(study: str, made: ModuleType) -> No
             assert row["low"] > landmark or row["high"] < landmark or row.get("verdict"), f"{case}: {finding.headline}"
 
 
+@pytest.mark.slow
 def test_the_reading_list_is_the_one_of_these_sentences(made: ModuleType) -> None:
     assert made.PAGE.read_text(encoding="utf-8") == made.listed(), "run: python tools/findings_list.py"

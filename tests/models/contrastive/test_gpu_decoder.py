@@ -204,6 +204,7 @@ class Coarse:
         return np.stack([self._cut(open_image(p.uri)) if isinstance(p, Jpeg) else p for p in pictures])
 
 
+@pytest.mark.slow
 def test_both_ways_of_decoding_show_how_far_findings_move(
     people: Callable[..., Path], tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

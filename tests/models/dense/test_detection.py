@@ -48,6 +48,7 @@ def scores(scorer: Any, pictures: list[Image.Image], concepts: list[str]) -> Any
     return scorer.score_prepared([scorer.prepare(picture) for picture in pictures], concepts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_presence_is_the_best_box_of_the_models_own_post_processing(
     family: str, tiny: Tiny, pictures: list[Image.Image]
@@ -60,6 +61,7 @@ def test_presence_is_the_best_box_of_the_models_own_post_processing(
     np.testing.assert_allclose(scores(scorer, pictures, CONCEPTS), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_neither_batch_nor_order_nor_company_changes_a_cell(
     family: str, tiny: Tiny, pictures: list[Image.Image]
@@ -102,6 +104,7 @@ def test_grounding_dino_reads_lower_case_that_ends_with_one_full_stop(tiny: Tiny
     assert scorer.spec.settings["text"]["form"] == "{}."
 
 
+@pytest.mark.slow
 def test_a_picture_padded_by_its_processor_keeps_its_mask(tiny: Tiny, pictures: list[Image.Image]) -> None:
     folder, _ = tiny("grounding-dino")
     scorer: Any = load_model(str(folder))

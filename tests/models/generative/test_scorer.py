@@ -67,6 +67,7 @@ def score(scorer: Any, pictures: list[Image.Image], questions: list[str]) -> Any
     return scorer.score_prepared([scorer.prepare(picture) for picture in pictures], questions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_scores_equal_a_plain_forward_pass(family: str, tiny_generative: Folders, pictures: list[Image.Image]) -> None:
     pictures = pictures[:2] if family.startswith("qwen") else [*pictures[:2], *pictures[4:]]
@@ -79,6 +80,7 @@ def test_scores_equal_a_plain_forward_pass(family: str, tiny_generative: Folders
     np.testing.assert_allclose(np.exp(cells[:, :, 1:4]).sum(axis=2), 1, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_neither_padding_nor_order_nor_company_moves_a_score(
     family: str, tiny_generative: Folders, pictures: list[Image.Image]

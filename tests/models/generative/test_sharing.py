@@ -45,6 +45,7 @@ def score(scorer: Any, pictures: list[Image.Image], questions: list[str]) -> Any
     return scorer.score_prepared([scorer.prepare(picture) for picture in pictures], questions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shared_and_plain_agree_on_ragged_questions(family: str, load: Load, pictures: list[Image.Image]) -> None:
     shown = [*pictures[:2], pictures[3]]
@@ -56,6 +57,7 @@ def test_shared_and_plain_agree_on_ragged_questions(family: str, load: Load, pic
     assert not [note for note in plain.notes if "share" in note]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_half_precision_agrees_within_its_tolerance(family: str, load: Load, pictures: list[Image.Image]) -> None:
     from beholder.models.checkpoint.checkpoint import TOLERANCE
@@ -80,6 +82,7 @@ def test_several_pictures_go_through_at_once(
     np.testing.assert_allclose(together, one_by_one, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_pictures_of_other_sizes_are_tokenised_once_and_rightly(
     load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def is_found(table: pl.DataFrame, gap: float, seed: int) -> bool:
     return any(row.verdict == DIFFERENCE for row in measure({"custom": matrix}, options))
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_promised_is_mostly_found():
     table = people("30 + 30")
     gap = promised(table)

@@ -66,6 +66,7 @@ def test_names_differ_by_half_the_sum_of_the_distances_of_their_shares(
     assert f"other {concept}" in row["note"]
 
 
+@pytest.mark.slow
 def test_a_gap_of_size_alone_vanishes_at_equal_sizes(object_world: World, measure: Measure, one: One):
     """Large objects score higher; men's ties are large more often. At equal sizes there is no gap."""
     matrix = object_world(3000, ("tie", "dog"), seed=6)

@@ -16,6 +16,7 @@ from beholder.studies.disparity.chapter import CHAPTER, QUESTIONS, TOPICS
 from beholder.studies.disparity.study import METRICS
 
 
+@pytest.mark.slow
 def test_every_finding_has_a_question_and_every_part_a_topic(full: pl.DataFrame, three_groups: pl.DataFrame):
     kinds = {finding.kind for part in (full, three_groups) for finding in CHAPTER.findings(part)}
     assert kinds == {*QUESTIONS} - {"words"}  # four concepts are too few for a sentence about word vectors

@@ -18,6 +18,7 @@ def figures(full: pl.DataFrame) -> dict[str, Figure]:
     return {figure.name: figure for figure in disparity_figures(full)}
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn(figures: dict[str, Figure]):
     assert {"gaps", "spread", "reliability-0", "reliability-1", "agreement-1"} <= set(figures)
     assert figures["gaps"].title == "“man” less “woman”: the widest gaps"
@@ -46,6 +47,7 @@ def test_the_colour_of_agreement_is_that_of_its_value(full: pl.DataFrame, figure
     assert drawn == {concept: names[value] for concept, value in values.iter_rows()}
 
 
+@pytest.mark.slow
 def test_several_groups_and_models_have_figures_of_their_own(three_groups: pl.DataFrame):
     both = pl.concat([three_groups, three_groups.with_columns(model=pl.lit("other"))])
     names = [figure.name for figure in disparity_figures(both)]
@@ -64,6 +66,7 @@ def values(figure: Figure, layer: int = 0) -> list[dict[str, Any]]:
     return (spec if "data" in spec else spec["layer"][layer])["data"]["values"]
 
 
+@pytest.mark.slow
 def test_three_models_are_in_one_chart(three_models: dict[str, Figure], full: pl.DataFrame):
     """As in the study's figures 1, 2 and 4: gaps, means, calibration and agreement."""
     names = {"models-means", "models-gaps", "models-calibration", "models-agreement-1"}

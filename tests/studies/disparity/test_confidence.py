@@ -54,6 +54,7 @@ def test_miscalibration_and_its_gap_are_measured(matrix: ScoreMatrix, results: p
     assert gap["n"] == len(data.codes)
 
 
+@pytest.mark.slow
 def test_the_gap_is_tested_with_plain_shuffles(matrix: ScoreMatrix, results: pl.DataFrame, one: One):
     """400 shuffles written out: among images with the concept, and among those without; the largest of all counts."""
     data, rng = read_concept_scores(matrix, None), np.random.default_rng(4)

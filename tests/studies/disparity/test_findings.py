@@ -54,6 +54,7 @@ def test_where_no_gap_is_found_the_bounds_say_how_wide_one_could_be(
     assert few.headline == "Too few images show any one concept to test a gap"
 
 
+@pytest.mark.slow
 def test_gaps_too_small_to_be_found_alone_are_found_together(object_world: World, measure: Measure):
     """Forty concepts are seen a little worse in either group: no single gap is wide enough."""
     names = tuple(f"thing {number}" for number in range(40))

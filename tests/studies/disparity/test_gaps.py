@@ -76,6 +76,7 @@ def matched_gap(scores: np.ndarray, present: np.ndarray, first: np.ndarray) -> f
     return both[0] - both[1]
 
 
+@pytest.mark.slow
 def test_the_tests_equal_plain_shuffles(object_world: World, measure: Measure, one: One):
     """Gaps, mean and mean width against 300 shuffles written out: among images with the concept, and without."""
     whole = object_world(160, ("tie", "dog"), {("woman", "tie"): 0.8, ("woman", "dog"): 0.3}, channel="cosine", seed=7)
@@ -116,6 +117,7 @@ def test_bounds_leave_out_0_where_a_difference_was_found(full: pl.DataFrame, thr
             assert count == findings.tested(results, pair)["found"].sum()
 
 
+@pytest.mark.slow
 def test_one_gap_among_many_concepts_is_found(object_world: World, measure: Measure, one: One):
     names = ("tie", *(f"thing {number}" for number in range(29)))
     results = measure(object_world(600, names, worse={("woman", "tie"): 1.4}), draws=100)

@@ -22,6 +22,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 def test_hostile_names_come_out_whole(
     object_world: Callable[..., ScoreMatrix],

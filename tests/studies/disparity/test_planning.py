@@ -19,6 +19,7 @@ from beholder.studies.rows import PlanOptions
 from beholder.studies.study import MeasureOptions
 
 
+@pytest.mark.slow
 def test_a_rare_concept_needs_a_wider_gap_than_a_frequent_one(object_world: Callable[..., ScoreMatrix]):
     rare = {(group, "tie"): 0.08 for group in ("man", "woman")}
     dataset = object_world(300, ("tie", "dog"), rare=rare).dataset
@@ -44,6 +45,7 @@ def test_tiny_data_have_a_plan_without_a_number(object_world: Callable[..., Scor
         assert list(plan(replace(dataset, table=table, objects=objects), PlanOptions())) == []
 
 
+@pytest.mark.slow
 def test_a_gap_that_was_planned_is_found_as_often_as_promised(object_world: Callable[..., ScoreMatrix]):
     """Thirty men and thirty women, half of them with the concept: the loss of the plan, in worlds drawn anew."""
     dataset = object_world(60, ("tie", "dog"), rare={(g, c): 0.5 for g in ("man", "woman") for c in ("tie", "dog")})

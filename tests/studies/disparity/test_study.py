@@ -83,6 +83,7 @@ def audit(data: Path, monkeypatch: pytest.MonkeyPatch, model: Stub, *options: ob
     return pl.read_parquet(folder / "run" / "results.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "texts"),
     [
@@ -122,6 +123,7 @@ class Noisy(Stub):
         return float(np.random.default_rng(np.asarray(image).ravel()[:9]).uniform(1, 255))
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_another(data: Path, monkeypatch: pytest.MonkeyPatch):
     audit(data, monkeypatch, Noisy("presence"))
     other = (data.parent / "run").rename(data.parent / "first")

@@ -27,6 +27,7 @@ def test_a_model_that_always_says_yes_is_not_unfair():
     assert not found(ALWAYS_YES, Design(30, 30))
 
 
+@pytest.mark.slow
 def test_a_vector_per_person_gives_no_more_than_chance():
     calls = [bool(found(VECTORS, Design(12, 12, pictures=4), seed)) for seed in range(12)]
     assert sum(calls) <= 3

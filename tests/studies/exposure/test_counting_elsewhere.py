@@ -51,6 +51,7 @@ def same(one: Counts, other: Counts) -> None:
     assert one.files == other.files
 
 
+@pytest.mark.slow
 def test_processes_count_as_threads_do_and_a_dead_one_is_told(
     paths: list[Path], here: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -148,6 +149,7 @@ def bucket() -> Iterator[str]:
     server.stop()
 
 
+@pytest.mark.slow
 def test_s3_gives_what_files_here_give(bucket: str, paths: list[Path], here: Counts):
     import s3fs
 

@@ -77,6 +77,7 @@ def test_who_shares_all_labels_with_nobody_has_no_gain():
     assert table["gain"].is_null().to_list() == [True, False, False, False]
 
 
+@pytest.mark.slow
 def test_gender_alone_raises_no_alarm_about_captions_or_names():
     """Women are named more often, and the model sees gender alone."""
     called = 0

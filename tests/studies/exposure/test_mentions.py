@@ -142,6 +142,7 @@ terms_ = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(captions=captions_, terms=terms_)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_counts_equal_those_of_the_obvious_way_whatever_is_looked_for(captions: list[str | None], terms: list[Term]):

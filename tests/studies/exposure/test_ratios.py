@@ -128,6 +128,7 @@ def test_where_branch_and_gender_are_the_same_the_crude_ratio_is_judged_and_the_
     assert row.verdict == NONE_FOUND
 
 
+@pytest.mark.slow
 def test_log_normal_noise_is_called_in_few_worlds():
     rng, called = np.random.default_rng(2), 0
     for _ in range(100):

@@ -19,6 +19,7 @@ def called(world: str, design: Design) -> set[str]:
     return {row.metric for row in rows if row.verdict == DIFFERENCE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_world_can_be_measured_in_every_design(world: str):
     for design in DESIGNS.values():

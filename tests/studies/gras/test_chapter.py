@@ -22,6 +22,7 @@ def test_a_full_page_is_small_and_does_not_list_every_row(gras_full: Run) -> Non
     assert "“Belief”" not in page  # no prompts compete here
 
 
+@pytest.mark.slow
 def test_hostile_groups_are_shown_as_text(gras_hostile: Run) -> None:
     page = render(gras_hostile.report)
     assert "<script>alert" not in page

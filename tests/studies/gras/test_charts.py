@@ -23,6 +23,7 @@ def drawn(gras_full: Run) -> list[Figure]:
     return list(gras_figures(gras_full.results))
 
 
+@pytest.mark.slow
 def test_every_attribute_has_its_figures(drawn: list[Figure]) -> None:
     kinds = ("valence", "deviations", "wordings")
     expected = ["gaps", *(f"{kind}-{attribute}" for attribute in ATTRIBUTES for kind in kinds)]
@@ -46,6 +47,7 @@ def test_a_bar_points_to_the_higher_group(gras_full: Run, drawn: list[Figure]) -
     assert [bar["value"] for bar in bars[:5]] == sorted((bar["value"] for bar in bars[:5]), reverse=True)
 
 
+@pytest.mark.slow
 def test_fewer_than_twenty_traits_are_no_strip(gras_full: Run) -> None:
     few = sorted(set(gras_full.results["concept"].drop_nulls()))[:19]
     part = gras_full.results.filter(pl.col("concept").is_null() | pl.col("concept").is_in(few))
@@ -69,6 +71,7 @@ def test_one_attribute_without_tones_still_draws(gras_run: Run, tmp_path: Path) 
     ]
 
 
+@pytest.mark.slow
 def test_several_models_get_their_own_figures(gras_run: Run) -> None:
     gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
     both = pl.concat([gender, gender.with_columns(model=pl.lit("other"))])
@@ -76,6 +79,7 @@ def test_several_models_get_their_own_figures(gras_run: Run) -> None:
     assert names["gaps-2"] == "other, the widest gaps"
 
 
+@pytest.mark.slow
 def test_a_page_of_many_models_leaves_the_large_figures_out_and_says_so(gras_run: Run) -> None:
     gender = gras_run.results.filter((pl.col("subset") == "gender") | pl.col("subset").is_null())
     many = pl.concat([gender.with_columns(model=pl.lit(name)) for name in "abcd"])

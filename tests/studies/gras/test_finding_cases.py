@@ -32,6 +32,7 @@ def test_sentences_are_whole_whatever_the_numbers(results: pl.DataFrame) -> None
         assert not any("None" in cell.text or "nan" in cell.text for row in table.rows for cell in row)
 
 
+@pytest.mark.slow
 def test_every_finder_has_a_case() -> None:
     spoken = {finding.kind for _, results in CASES for finding in gras_findings(results)}
     assert spoken == set(CHAPTER.questions)
@@ -58,6 +59,7 @@ def test_sentences_tables_and_charts_ask_one_rule(results: pl.DataFrame) -> None
         assert ("no share" in valence_title(rows)) == (not finding.shown)
 
 
+@pytest.mark.slow
 def test_nothing_found_is_followed_by_nothing_that_says_it_is() -> None:
     for name, results in CASES:
         texts = [f"{f.headline} {f.sentence}" for f in gras_findings(results)]

@@ -92,6 +92,7 @@ def test_what_the_wording_changes_is_a_fact(gras_full: Run) -> None:
     assert "Both of the study's tests (ANOVA and Friedman, p ≤ 0.05) call" in finding.sentence
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_answer_is_said_not_to_first(make: SimpleNamespace) -> None:
     run = make.gras(make.gras_matrix(make.gras_images(140, 0), mass=0.2))
     finding = run.findings[0]

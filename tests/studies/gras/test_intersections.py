@@ -63,6 +63,7 @@ def test_departures_are_those_of_a_least_squares_fit() -> None:
     np.testing.assert_allclose(found.from_mean.value[:, 0], found.raw - found.raw.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [2.0, 10.0])
 def test_a_small_cell_of_other_spread_is_seldom_called(wide: float) -> None:
     called = 0

@@ -35,11 +35,13 @@ def test_only_attributes_that_the_data_has_are_planned(people: Dataset) -> None:
     assert "assumed" in rows[0].note
 
 
+@pytest.mark.slow
 def test_a_smaller_gap_takes_more_images(people: Dataset) -> None:
     small, large = (one(list(plan(people, PlanOptions(effect=effect))), "images_needed") for effect in (0.1, 0.3))
     assert small.value > large.value
 
 
+@pytest.mark.slow
 def test_a_run_gives_the_spread_of_its_traits(people: Dataset) -> None:
     margin = stats.t.ppf(0.975, 119) * 0.5 * ANSWERS.deviation / np.sqrt(120)
     row = Row("gras.trait_mean", 0.5, 120, "probability", subset="gender", low=0.5 - margin, high=0.5 + margin)
@@ -55,6 +57,7 @@ def test_too_few_people_are_said_to_be_too_few(sizes: tuple[int, int]) -> None:
     assert [row.verdict for row in rows] == ["too little data"]
 
 
+@pytest.mark.slow
 def test_a_planned_gap_is_found_as_often_as_promised_in_unbalanced_strata() -> None:
     rng = np.random.default_rng(1)
     first = np.r_[np.arange(25) % 5 > 0, np.arange(25) % 5 == 0]

@@ -29,6 +29,7 @@ def faces(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_tiny_clip_is_audited_from_pictures_to_page(
     tiny_model: Callable[[str], Path], faces: Path, tmp_path: Path, undrawn: list[Any]
 ):

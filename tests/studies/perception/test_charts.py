@@ -18,6 +18,7 @@ from beholder.studies.perception.panels import Panels
 from beholder.studies.perception.study import perception_study
 
 
+@pytest.mark.slow
 def test_every_figure_of_the_study_is_drawn(drawn: dict[str, Figure], results: pl.DataFrame):
     assert {"groups", "effects", "induced-variation", "variance", "separation", "confounds"} <= set(drawn)
     assert {"curves-smiling", "curves-age", "densities", "neutral-r"} <= set(drawn)
@@ -62,6 +63,7 @@ def test_all_curves_are_panels_of_one_view_on_one_scale(drawn: dict[str, Figure]
         assert 0.4 / (high - low) < slope <= 0.68 / (high - low) + 1e-3
 
 
+@pytest.mark.slow
 def test_two_models_share_one_chart_of_curves_on_one_scale(matched: pl.DataFrame):
     """Side by side, dimension by dimension; a model of another unit has a chart of its own."""
     smiling = matched.filter(pl.col("metric").str.contains("trajectory|delta_cosine"))
@@ -108,6 +110,7 @@ def test_the_longest_dimension_has_room_on_the_axis(drawn: dict[str, Figure]):
     assert axis["labelLimit"] >= axis["minExtent"] >= 6.5 * len("Belief, conservative")
 
 
+@pytest.mark.slow
 def test_titles_claim_nothing_of_noise(results: pl.DataFrame):
     titles = {figure.name: figure.title for figure in perception_figures(results)}
     assert titles["groups"] == "No difference between the groups is found"
@@ -125,6 +128,7 @@ def test_several_models_have_figures_of_their_own(results: pl.DataFrame):
     assert figures["groups-2"].startswith("other, ")
 
 
+@pytest.mark.slow
 def test_ratings_have_figures_whose_numbers_are_rows():
     draw, images = rng(9), photographs()
     rated = pl.DataFrame(

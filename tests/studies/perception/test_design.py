@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from causalface_imitation import imitate
 from studies.perception.worlds import PROMPTS, designed, matrix, measured, one, rng
 
@@ -25,6 +26,7 @@ def test_blocks_of_causalface_are_never_mixed(tmp_path: Path):
     assert set(images.filter(pl.Series(matched_sets(images, "smiling")[0] >= 0))["varied"]) == {"smiling"}
 
 
+@pytest.mark.slow
 def test_effects_and_interactions_find_what_was_put_in():
     images = designed(8).filter(pl.col("lighting") == 0)
     prompts = PROMPTS

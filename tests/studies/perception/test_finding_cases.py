@@ -88,6 +88,7 @@ def test_findings_point_to_rows_as_they_are_stored():
         assert table.filter(*(pl.col(key).eq_missing(value) for key, value in place.items())).height
 
 
+@pytest.mark.slow
 def test_every_finder_has_a_case():
     kinds = {finding.kind for table in CASES.values() for finding in perception_findings(table)}
     assert kinds == {*KINDS.values(), "variant", "neutral", "ratings"}

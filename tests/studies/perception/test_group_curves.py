@@ -53,6 +53,7 @@ def test_a_group_whose_curve_stands_out_is_told_with_both_numbers():
     assert "for Black Female and" in finding.sentence
 
 
+@pytest.mark.slow
 def test_ages_with_few_people_are_left_out():
     images = photographs(60)
     assert not measured(matrix(images), options=OPTIONS).filter(metric="perception.curvature_departure").height

@@ -97,6 +97,7 @@ def told_design(design_of_strangers: pl.DataFrame) -> Told:
     return told(design_of_strangers)
 
 
+@pytest.mark.slow
 def test_groups_are_columns_and_never_sentences(strangers: pl.DataFrame, design_of_strangers: pl.DataFrame):
     crossed = {f"{race} {gender}" for race in NAMES for gender in ("man over woman", "3 less 2")}
     known = {*NAMES, "man over woman", "3 less 2", *crossed, *(d.name for d in ODD)}
@@ -109,6 +110,7 @@ def test_groups_are_columns_and_never_sentences(strangers: pl.DataFrame, design_
     assert set(both["metric"]) == {f"perception.{name}" for name in PAIRED}
 
 
+@pytest.mark.slow
 def test_every_name_is_whole_in_findings_tables_and_figures(told_strangers: Told):
     for name in (*NAMES, *(d.name for d in ODD)):
         assert escaped(name) in told_strangers.figures, name
@@ -116,6 +118,7 @@ def test_every_name_is_whole_in_findings_tables_and_figures(told_strangers: Told
     assert set(NAMES) <= set(told_strangers.cells)
 
 
+@pytest.mark.slow
 def test_a_race_that_begins_with_a_number_is_not_a_skin_tone(told_strangers: Told, told_design: Told):
     assert "MST" not in f"{told_strangers}"
     assert "MST 2 or more" not in f"{told_design}"

@@ -26,6 +26,7 @@ def test_pairs_differ_in_one_attribute_alone_and_far_enough():
         assert (images[attribute].to_numpy()[first] != images[attribute].to_numpy()[second]).all()
 
 
+@pytest.mark.slow
 def test_induced_variation_is_the_median_absolute_difference_and_attributes_are_compared_by_ranks():
     images = designed(6).filter(pl.col("lighting") == 0)
     prompts = PROMPTS

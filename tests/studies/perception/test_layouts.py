@@ -38,6 +38,7 @@ def images() -> pl.DataFrame:
     return photographs(90).with_columns(image_id=pl.format("{}.jpg", pl.int_range(pl.len())))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_the_authors_columns_give_what_the_prompts_give(images: pl.DataFrame, tmp_path: Path):
     """`cossim_<word>` is the mean over the templates."""

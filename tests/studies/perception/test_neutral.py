@@ -14,6 +14,7 @@ from beholder.studies.perception.scores import Judged, read_judged
 from beholder.studies.study import MeasureOptions
 
 
+@pytest.mark.slow
 def test_the_neutral_prompt_is_compared_on_shared_seeds():
     images = designed(8).filter((pl.col("lighting") == 0) & (pl.col("pose") == 0))
     sheet = matrix(images)
@@ -43,6 +44,7 @@ def at_smiling_0(sheet) -> tuple[np.ndarray, np.ndarray]:
     return a, b
 
 
+@pytest.mark.slow
 def test_pictures_without_a_smile_are_tested_and_correlated_over_seeds():
     """As in the study's Fig. S.13 and S.14."""
     sheet = matrix(designed(8, lighting=0, pose=0))

@@ -46,6 +46,7 @@ def attributes(findings: list[Finding]) -> set[str]:
     return {str(row["subset"]) for finding in findings for row in finding.rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compat", [False, True])
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_a_model_that_knows_gender_alone_is_told_nothing_of_race(compat: bool, noise: float):
@@ -56,6 +57,7 @@ def test_a_model_that_knows_gender_alone_is_told_nothing_of_race(compat: bool, n
     assert attributes(told) <= {"gender"}
 
 
+@pytest.mark.slow
 def test_pictures_nearly_alike_can_be_drawn():
     """Their densities are spikes between the points of a grid: the chart divided by 0, and no page was written."""
     images = unequal()
@@ -65,6 +67,7 @@ def test_pictures_nearly_alike_can_be_drawn():
     assert list(perception_figures(results))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compat", [False, True])
 def test_a_model_that_scores_every_picture_alike_is_told_nothing(compat: bool):
     """It has a score for each prompt: words differ, pictures do not."""
@@ -94,6 +97,7 @@ def test_noise_is_told_to_be_anything_no_more_often_than_by_chance(several: bool
     assert told <= 6, f"{told} of {total}"  # 5 % of 56 and what goes with a false gap
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_labels_alone_is_told_nothing_of_what_is_varied():
     """Smiles, light and pose move nothing: no effect and no curve of theirs is found."""
     images = designed(6, pose=0, lighting=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from studies.perception.worlds import photographs
 
 from beholder.datasets.dataset import Dataset
@@ -9,6 +10,7 @@ from beholder.studies.perception.study import plan
 from beholder.studies.rows import PlanOptions
 
 
+@pytest.mark.slow
 def test_more_images_find_smaller_gaps():
     few, many = (
         {row.concept: row.value for row in plan(Dataset("d", "", "", photographs(n)), PlanOptions())}

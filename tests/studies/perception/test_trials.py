@@ -21,6 +21,7 @@ def test_a_model_without_any_doubt_is_found_unfair_from_ten_people_on():
     assert called(world) >= {"perception.gap", "perception.sc_weat", "perception.markedness_gap"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "design"), [(VECTORS, "4 pictures a person"), (NOISE, "5 + 40"), (BRANCH_ONLY, "unbalanced strata")]
 )

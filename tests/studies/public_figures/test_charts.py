@@ -7,6 +7,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import polars as pl
+import pytest
 
 from beholder._run import Run
 from beholder.comparison import DIFFERENCE, NONE_FOUND
@@ -28,6 +29,7 @@ def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
     assert names == ["women-and-men", "women-over-men", "association", "identity-given-image", "identity-given-name"]
 
 
+@pytest.mark.slow
 def test_published_models_are_drawn_on_apa_only(apa_run: Run, glasshouse_run: Run) -> None:
     for run, there in ((apa_run, True), (glasshouse_run, False)):
         text = json.dumps([figure.spec(ink="black", width=300) for figure in public_figure_charts(run.results)])

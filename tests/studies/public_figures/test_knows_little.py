@@ -73,6 +73,7 @@ def findings(study: Study, sees: str, seed: int = 11) -> dict[str, list[Finding]
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [APA, PFI], ids=lambda study: study.name)
 @pytest.mark.parametrize("sees", LABELS)
 def test_nobody_is_known_by_name(study: Study, sees: str):
@@ -82,6 +83,7 @@ def test_nobody_is_known_by_name(study: Study, sees: str):
         assert "above chance" not in finding.headline, "a specialty is known by its gender at most"
 
 
+@pytest.mark.slow
 def test_noise_is_seldom_said_to_believe_less_of_women_or_men():
     """Six of 100 may be; of 60 seeds three were, for b and for wrong occupations alike."""
     told = [findings(APA, "noise", seed) for seed in range(8)]

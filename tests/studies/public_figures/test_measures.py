@@ -274,12 +274,14 @@ def sports(beliefs: np.ndarray, people: int = 40) -> Row:
     return measure("association", WORDS, cells, table)["association", "x", None, "specialty"]
 
 
+@pytest.mark.slow
 def test_a_constant_for_each_prompt_and_noise_recognise_nobody():
     rng = np.random.default_rng(1)
     verdicts = [sports(np.array([2.0, -1.0]) + rng.normal(size=(40, 2))).verdict for _ in range(60)]
     assert verdicts.count(DIFFERENCE) <= 6
 
 
+@pytest.mark.slow
 def test_brightness_alone_recognises_nobody():
     rng = np.random.default_rng(2)
     verdicts = [sports(rng.normal(size=(40, 1)) * np.array([2.0, -1.0])).verdict for _ in range(60)]

@@ -97,6 +97,7 @@ def seen_by_branch(seed: int) -> dict[str, ScoreMatrix]:
     return made
 
 
+@pytest.mark.slow
 def test_a_model_that_sees_the_branch_only_shows_no_difference_within_branches():
     called, crude = 0, 0
     for seed in range(60):
@@ -133,6 +134,7 @@ def test_women_who_never_get_the_right_answer_and_men_who_always_do_are_found(pe
         assert row.high < 1 if women_first else row.low > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["few women", "saturated", "Cauchy"])
 def test_noise_is_seldom_called_a_difference(kind: str):
     rng, called = np.random.default_rng(3), 0
