@@ -20,7 +20,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.comparison import FEWEST, Groups, Part, People, compare_groups, compare_slopes, comparison_at, judge
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.core.tables import read_table, require_columns
@@ -75,7 +75,7 @@ def rating_rows(judged: Judged, ratings: pl.DataFrame, options: MeasureOptions) 
     rated = [each for each in every if isinstance(each, Rated)]
     # How much the model's score rises with people's rating: r, if everyone has one picture.
     rises = [
-        nothing_told(np.zeros((1, 1), dtype=int))
+        not_judgeable(np.zeros((1, 1), dtype=int))
         if each.people is None
         else compare_slopes(each.model, each.human, each.people, rng, shuffles=options.shuffles)
         for each in rated
