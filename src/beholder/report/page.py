@@ -26,7 +26,6 @@ from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.facts import (
-    Asked,
     command,
     conflicts,
     dataset_things,
@@ -64,20 +63,6 @@ class Part(NamedTuple):
     open: bool  # whether its chart is seen at once
 
 
-class PageSection(NamedTuple):
-    """A section of the report with what the page adds to it."""
-
-    anchor: str
-    title: str
-    section: Section
-    several: bool  # whether it is about several models
-    parts: list[Part]
-    other_metrics: list[Metric]  # metrics of no topic that is shown
-    prompts: list[Asked]
-    images: str
-    same_limits: str  # the anchor of an earlier section with the same limitations
-
-
 def write_page(report: Report, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
     return save_page(folder / "report.html", render(report))
@@ -103,7 +88,7 @@ def render(report: Report) -> str:
         ("files.js", "page.js", "ledger.js") if sections else (),
         library=chart_library() if sections else None,
         title=title(report),
-        cards=merged(scorecard(report, [section.anchor for section in sections])),
+        cards=merged(scorecard(report, [anchor for anchor, _ in headings(report.sections)])),
         caveats=list(dict.fromkeys(caveats(report))),
         verdict_key=verdict_key(),
         people=people_shown(report),
@@ -144,22 +129,24 @@ def headings(sections: list[Section]) -> list[tuple[str, str]]:
     ]
 
 
-def page_section(report: Report, section: Section, heading: tuple[str, str]) -> PageSection:
-    """A section with its parts and its prompts."""
+def page_section(report: Report, section: Section, heading: tuple[str, str]) -> dict[str, object]:
+    """A section of the report with what the page adds to it."""
     first = next(each for each in report.sections if each.study.name == section.study.name)
     same = next(each for each in report.sections if each.limitations == section.limitations)
     parts = parts_of(section, heading[0], again=first is not section)
     explained = {metric.name for part in parts for metric in part.metrics}
-    return PageSection(
-        *heading,
-        section,
-        section.results["model"].n_unique() > 1,
-        parts,
-        [metric for metric in section.metrics if metric.name not in explained],
-        prompts_asked(report.prompts, section.study.name, section.dataset),
-        images_of(report.record, section.dataset),
-        "" if same is section else headings(report.sections)[report.sections.index(same)][0],
-    )
+    return {
+        "anchor": heading[0],
+        "title": heading[1],
+        "section": section,
+        "several": section.results["model"].n_unique() > 1,
+        "parts": parts,
+        "other_metrics": [metric for metric in section.metrics if metric.name not in explained],
+        "prompts": prompts_asked(report.prompts, section.study.name, section.dataset),
+        "images": images_of(report.record, section.dataset),
+        # The anchor of an earlier section with the same limitations
+        "same_limits": "" if same is section else headings(report.sections)[report.sections.index(same)][0],
+    }
 
 
 def title(report: Report) -> str:
