@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from beholder._run import load_run
-from beholder.calibration.summary import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
+from beholder.calibration.claims import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
 from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import writable
 from beholder.core.errors import UsageError

@@ -83,7 +83,7 @@ class CostOptions:
     on: str | None = option(
         None, "Plan for a GPU by its data sheet: b200, h200, h100, a100, l40s, l4, a10.", panel=COST
     )
-    cards: int = option(1, "How many of these GPUs.", min=1, panel=COST)
+    gpus: int = option(1, "How many of these GPUs.", min=1, panel=COST)
     cores: int | None = option(
         None, "Cores that open images, beside each GPU. Default: 16; here: all.", kind=int, min=1, panel=COST
     )
@@ -107,8 +107,8 @@ class CostOptions:
         return self.on is not None or (self.device != "cpu" and this_machine().gpu_memory > 0)
 
     def __post_init__(self) -> None:
-        if not self.on and (self.cards > 1 or self.decode == "gpu"):
-            option = "--cards" if self.cards > 1 else "--decode gpu"
+        if not self.on and (self.gpus > 1 or self.decode == "gpu"):
+            option = "--gpus" if self.gpus > 1 else "--decode gpu"
             raise UsageError(f"{option} needs a GPU to plan for: add --on NAME.")
 
 
@@ -264,8 +264,8 @@ def on_gpu(cost: Cost, subject: Subject, options: CostOptions, gpu: Device) -> C
     vision = model[1] * work.vision_flop / total
     words = "text tower" if subject.kind == "contrastive" else "language model"
     stages = {"opening images": opening[1], "image tower": vision, words: model[1] - vision}
-    stages = {name: float(value) / options.cards for name, value in stages.items()}
-    span = Span(*(seconds / options.cards + start).tolist())
+    stages = {name: float(value) / options.gpus for name, value in stages.items()}
+    span = Span(*(seconds / options.gpus + start).tolist())
     return replace(cost, seconds=span, processor_seconds=float(processor), stages=stages, notes=tuple(notes))
 
 

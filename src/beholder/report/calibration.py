@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder import __version__
-from beholder.calibration.summary import WIDER, promises
+from beholder.calibration.claims import WIDER, promises
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole

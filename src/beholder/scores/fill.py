@@ -1,7 +1,7 @@
 """Score what the store lacks. Resume is the normal path: a fresh run is one that lacks everything.
 
 Images are read ahead (`reading.py`) and scored in batches (`scoring.py`), on several devices if the model was loaded
-so, or by Ray's workers (`ray_scorer.py`). Batches are cut from the whole list, never from what happens to be missing,
+so, or by Ray's workers (`ray_pool.py`). Batches are cut from the whole list, never from what happens to be missing,
 so that a resumed run sees the same batches as a fresh one. Blocks are written in a thread of their own.
 """
 
@@ -27,12 +27,11 @@ from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, unreadable, unreadable_error
 from beholder.models.load import Replica, load_model, replicas_of
-from beholder.models.scorer import Embedder, Scorer, cosines
+from beholder.models.scorer import Embedder, Floats, Scorer, cosines
 from beholder.scores.executor import Processes
-from beholder.scores.ray_scorer import RayScorer
 from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
+from beholder.scores.scoring import Asked, BatchScorer, RayScorer, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
 

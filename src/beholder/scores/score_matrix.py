@@ -102,13 +102,10 @@ class ScoreMatrix:
     prompts: pl.DataFrame
     channels: tuple[str, ...]
     values: Cells
-    settings: Settings = field(default_factory=dict)
-    """The model's settings, for its logit scale."""
-    dataset: Dataset | None = None
-    """Where the images come from, for what is known of them beside their table."""
+    settings: Settings = field(default_factory=dict)  # the model's settings, for its logit scale
+    dataset: Dataset | None = None  # where the images come from, for what is known of them beside their table
     kind: str = ""
-    part: str = ""
-    """The task's."""
+    part: str = ""  # the task's
 
     def __post_init__(self) -> None:
         expected = (self.images.height, self.prompts.height, len(self.channels))
@@ -184,10 +181,8 @@ class Task:
     name: str
     dataset: Dataset
     prompts: PromptSet
-    kind: str = ""
-    """What is asked, where a study asks several things: its measures pick their sheets by this."""
-    part: str = ""
-    """The part of the data set that the sheet is about, such as a branch."""
+    kind: str = ""  # what is asked, where a study asks several things: its measures pick their sheets by this
+    part: str = ""  # the part of the data set that the sheet is about, such as a branch
 
     def matrix(
         self,

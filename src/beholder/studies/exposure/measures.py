@@ -29,7 +29,7 @@ from beholder.comparison import (
     ratio_bounds,
     strata_of,
 )
-from beholder.comparison.family import Judged, nothing_told
+from beholder.comparison.family import Judged, not_judgeable
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
@@ -73,7 +73,7 @@ class Compared(NamedTuple):
         strata = self.strata
         if equal is not None:
             if not self._told_apart(equal):
-                return nothing_told(np.full((1, 1), min(self.groups.sizes(self.people))))
+                return not_judgeable(np.full((1, 1), min(self.groups.sizes(self.people))))
             strata = strata._replace(design=np.column_stack([strata.design, equal]))
         return compare_groups(values, self.groups, self.people, rng, strata=strata, shuffles=options.shuffles)
 
