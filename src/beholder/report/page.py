@@ -77,10 +77,8 @@ def save_page(path: Path, text: str) -> Path:
 def render(report: Report) -> str:
     """The page as text; equal runs give equal pages."""
     prepare()
-    sections = [
-        page_section(report, section, heading)
-        for section, heading in zip(report.sections, headings(report.sections), strict=True)
-    ]
+    places = zip(report.sections, headings(report.sections), strict=True)
+    sections = [page_section(report, section, heading) for section, heading in places]
     telling = [finding for section in report.sections for finding in section.findings if finding.kind != PLANTED]
     record = report.record
     return rendered(
@@ -166,10 +164,8 @@ def title(report: Report) -> str:
 def citation(report: Report) -> str:
     """What to write down so that these numbers can be found again."""
     record = report.record
-    parts = [
-        f"Beholder {record.beholder}, run of {record.created}",
-        *dict.fromkeys(section.title for section in report.sections),
-    ]
+    titles = dict.fromkeys(section.title for section in report.sections)
+    parts = [f"Beholder {record.beholder}, run of {record.created}", *titles]
     parts += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
     parts += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
     return "; ".join(parts) + "."
@@ -191,25 +187,18 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
         tables = [table for table in section.tables if table.topic == key]
         leads = not any(part.findings for part in parts)
         shown = not again and bool(findings) and (leads or any(each.shown for each in findings))
-        part = Part(
-            f"{anchor}-{key}",
-            heading,
-            findings,
-            [
-                drawing(
-                    figure,
-                    f"{anchor}-{key}-chart-{place}",
-                    file=slug(f"{whose} {section.study.name} {section.dataset} {figure.name}"),
-                    still=shown and place == 1,
-                )
-                for place, figure in enumerate(figures, 1)
-            ],
-            tables,
-            [metric for metric in section.metrics if key in metric.topic.split()],
-            shown,
-        )
-        if part.findings or part.drawings or part.tables:
-            parts.append(part)
+        drawings = [
+            drawing(
+                figure,
+                f"{anchor}-{key}-chart-{place}",
+                file=slug(f"{whose} {section.study.name} {section.dataset} {figure.name}"),
+                still=shown and place == 1,
+            )
+            for place, figure in enumerate(figures, 1)
+        ]
+        metrics = [metric for metric in section.metrics if key in metric.topic.split()]
+        if findings or drawings or tables:
+            parts.append(Part(f"{anchor}-{key}", heading, findings, drawings, tables, metrics, shown))
     return parts
 
 
@@ -228,9 +217,8 @@ def bold_numbers(text: str) -> Markup:
     ('<b>31 %</b> against &lt;b&gt;', 'for 60-69')
     """
     pieces = _NUMBER.split(keep_together(text).replace("\u00a0", " "))
-    return Markup("").join(
-        Markup("<b>{}</b>").format(piece) if place % 2 else piece for place, piece in enumerate(pieces)
-    )
+    pieces[1::2] = map(Markup("<b>{}</b>").format, pieces[1::2])
+    return Markup("").join(pieces)
 
 
 def template_text(name: str, folder: Path = TEMPLATES) -> str:
@@ -254,8 +242,7 @@ def environment() -> Environment:
     loader = FileSystemLoader(TEMPLATES)
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
-    made.filters["bold_numbers"] = bold_numbers
-    made.filters["packed"] = packed
+    made.filters |= {"bold_numbers": bold_numbers, "packed": packed}
     return made
 
 
