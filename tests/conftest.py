@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,12 +172,12 @@ def golden(shared: Path) -> Path:
     return shared / "golden" / "apa"
 
 
-@pytest.fixture
-def people(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of small noisy pictures with a table of attributes."""
+@pytest.fixture(scope="session")
+def people_in() -> Callable[..., Path]:
+    """Makes a folder of small noisy pictures with a table of attributes, in a place of one's own."""
 
-    def make(count: int = 12, name: str = "people", side: int = 16) -> Path:
-        folder = tmp_path / name
+    def make(place: Path, count: int = 12, name: str = "people", side: int = 16) -> Path:
+        folder = place / name
         folder.mkdir()
         rng = np.random.default_rng(count)
         lines = ["image,name,gender"]
@@ -188,6 +189,12 @@ def people(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def people(people_in: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+    """`people_in` this test's own folder."""
+    return partial(people_in, tmp_path)
 
 
 @pytest.fixture(scope="session")
