@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from beholder.datasets import DATASETS
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import GENDER_WORDS
+from beholder.glasshouse import portrait
 from beholder.models.catalog import FAMILIES
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
@@ -73,6 +74,19 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
     for name in ("BEHOLDER_DATA", "BEHOLDER_STORE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once() -> Iterator[Callable[[str], Image.Image]]:
+    """A drawn person takes 9 ms, and many tests look at the same people: each is drawn once in a process.
+
+    The value is the true pencil, for tests that measure time.
+    """
+    draw = portrait.open_uri
+    kept = lru_cache(maxsize=1000)(draw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portrait, "open_uri", lambda uri: kept(uri).copy())
+        yield draw
 
 
 @pytest.fixture
