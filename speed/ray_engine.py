@@ -23,8 +23,8 @@ from beholder.models.scorer import Scorer
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import fill
 from beholder.scores.ray_pool import RayOptions, connect
-from beholder.scores.ray_scorer import RayScorer, on_ray
 from beholder.scores.score_matrix import Task
+from beholder.scores.scoring import RayScorer, on_ray
 from beholder.scores.store import Store
 
 NAME, LOAD = "glasshouse/contrastive", LoadOptions(device="cpu")

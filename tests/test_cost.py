@@ -129,14 +129,14 @@ def test_a_run_takes_the_processor_time_that_its_rehearsal_says(drawn_once: Any,
 
 
 @pytest.mark.slow
-def test_twice_the_cards_take_half_the_time_and_more_images_more():
+def test_twice_the_gpus_take_half_the_time_and_more_images_more():
     def seconds(**more: Any) -> float:
         (cost,) = costs(["ViT-L/14"], [STUDIES["apa"]], CostOptions(on="h200", images=10**6, **more))
         assert cost.seconds
         assert cost.seconds.low < cost.seconds.expected < cost.seconds.high
         return cost.seconds.expected - START
 
-    assert seconds(cards=2) == pytest.approx(seconds() / 2)
+    assert seconds(gpus=2) == pytest.approx(seconds() / 2)
     assert seconds(precision="float32") == pytest.approx(seconds(precision="bfloat16") * 989 / 67, rel=0.01)
 
 
@@ -203,7 +203,7 @@ def test_what_is_not_known_is_said():
     with pytest.raises(ModelError, match="owner/unheard-of"):
         subject_of("owner/unheard-of")
     with pytest.raises(UsageError, match="--on NAME"):
-        CostOptions(cards=2)
+        CostOptions(gpus=2)
 
 
 def test_what_a_config_leaves_out_has_the_librarys_default(tmp_path: Path):

@@ -28,8 +28,8 @@ from beholder.core.progress import followed_by
 from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
 from beholder.models.scorer import Scorer
 from beholder.models.spec import device_names
-from beholder.scores.ray_scorer import on_ray
 from beholder.scores.recorded import Places
+from beholder.scores.scoring import on_ray
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import Inquiry, chosen_studies, open_inquiries
 from beholder.studies.study import Study

@@ -8,8 +8,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 
-from beholder.calibration.claims import Cell, claims, measured
-from beholder.calibration.summary import tried_studies
+from beholder.calibration.claims import Cell, claims, measured, tried_studies
 from beholder.studies import STUDIES
 from beholder.studies.worlds import DESIGNS, SMALLEST, UNFAIR, WORLDS
 

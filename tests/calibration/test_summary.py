@@ -8,13 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder.calibration.claims import SCHEMA, Cell
-from beholder.calibration.summary import (
+from beholder.calibration.claims import (
     OVERLOOKED,
+    SCHEMA,
     TOO_MANY,
     TOO_NARROW,
     WIDER,
     CalibrationOptions,
+    Cell,
     calibrate,
     chosen_cells,
     doubtful_cells,
@@ -80,7 +81,7 @@ def test_every_world_and_design_is_tried_and_the_smallest_with_an_unfair_model_a
 
 def test_a_cell_in_doubt_has_the_numbers_of_the_larger_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     cells = [Cell("gaps", "30 + 30", world) for world in (NOISE, TWO_LEVELS)]
-    monkeypatch.setattr("beholder.calibration.summary.doubtful_cells", lambda table: cells[:1])
+    monkeypatch.setattr("beholder.calibration.claims.doubtful_cells", lambda table: cells[:1])
     table = calibrate([*cells, Cell("gaps", SMALLEST, UNFAIR)], tmp_path, CalibrationOptions(worlds=3, again=5))
     drawn = {(row["world"]): row["worlds"] for row in table.filter(claim="gaps.gap").to_dicts()}
     assert drawn == {UNFAIR: 3, TWO_LEVELS: 3, NOISE: 5}

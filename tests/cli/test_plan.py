@@ -6,7 +6,10 @@ import json
 from collections.abc import Callable
 
 import pytest
+from typer.testing import CliRunner
 
+from beholder.cli import app
+from beholder.cli.options import made
 from beholder.cli.plan import _readable
 
 
@@ -37,3 +40,11 @@ def test_an_absent_value_is_said_and_not_shown_as_a_number():
     assert _readable(row)["value"] == "no number is enough"
     assert _readable({**row, "value": 0.1234})["value"] == "0.123"
     assert _readable({**row, "metric": "plan.images_needed", "value": 1234.0})["value"] == "1,234"
+
+
+def test_an_option_is_known_by_its_former_name():
+    command = made("plan")
+    for flag in ("--gpus", "--cards"):
+        for words in ([flag, "8"], [f"{flag}=8"]):
+            assert command.make_context("plan", words).params["gpus"] == 8
+    assert "--cards" not in CliRunner().invoke(app, ["plan", "--help"]).output

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from beholder.core import digests
-from beholder.core.digests import FileDigests, digest, file_digest
+from beholder.core.digests import digest, file_digest
+from beholder.datasets import content
+from beholder.datasets.dataset import ImageDigests
 from beholder.models.spec import ModelSpec
 
 
@@ -25,7 +27,7 @@ def test_equal_files_have_equal_digests_wherever_they_lie(tmp_path: Path):
 
 
 def test_a_changed_file_gets_a_new_digest(tmp_path: Path):
-    path, memory = tmp_path / "file", FileDigests(tmp_path / "memory.sqlite")
+    path, memory = tmp_path / "file", ImageDigests(tmp_path / "memory.sqlite")
     path.write_bytes(b"before")
     (before,) = memory.of([str(path)])
     path.write_bytes(b"afterx")
@@ -40,16 +42,16 @@ def hundred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str],
     for path in paths:
         path.write_bytes(path.name.encode())
     addresses = [str(path) for path in paths]
-    FileDigests(memory).of(addresses)
-    monkeypatch.setattr(digests, "file_digest", lambda path: read.append(path) or file_digest(path))
+    ImageDigests(memory).of(addresses)
+    monkeypatch.setattr(content, "file_digest", lambda path: read.append(path) or file_digest(path))
     return addresses, memory, read
 
 
 def test_of_unchanged_files_only_a_few_are_read_again(hundred):
     paths, memory, read = hundred
-    assert FileDigests(memory).of(paths) == [file_digest(Path(path)) for path in paths]
+    assert ImageDigests(memory).of(paths) == [file_digest(Path(path)) for path in paths]
     assert len(set(read)) == digests.RECHECKED
-    FileDigests(memory, verify=True).of(paths)
+    ImageDigests(memory, verify=True).of(paths)
     assert len(read) == digests.RECHECKED + 100
 
 
@@ -61,7 +63,7 @@ def test_a_content_that_changed_behind_its_date_is_found(hundred, verify: bool, 
         status = os.stat(path)
         Path(path).write_bytes(b"other"[: status.st_size].ljust(status.st_size))
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert FileDigests(memory, verify=verify).of(paths) == [file_digest(Path(path)) for path in paths]
+    assert ImageDigests(memory, verify=verify).of(paths) == [file_digest(Path(path)) for path in paths]
     assert "hashed anew" in caplog.text
 
 
@@ -81,14 +83,14 @@ def test_a_row_that_was_not_written_so_is_not_used(hundred, forged: str, tmp_pat
             connection.execute("drop table files")
             connection.execute("create table digests (stamp text primary key, digest text)")
             connection.execute("insert into digests values (?, ?)", (one[0].rpartition("\0")[0], two[1]))
-    assert FileDigests(memory).of(paths) == [file_digest(Path(path)) for path in paths]
+    assert ImageDigests(memory).of(paths) == [file_digest(Path(path)) for path in paths]
     assert ("not written there" in caplog.text) == (forged != "of an older version")
 
 
 def test_the_memory_is_for_its_owner_alone(tmp_path: Path):
     before = os.umask(0)
     try:
-        FileDigests(tmp_path / "store" / "memory.sqlite").of([__file__])
+        ImageDigests(tmp_path / "store" / "memory.sqlite").of([__file__])
     finally:
         os.umask(before)
     assert {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "store").iterdir()} == {
@@ -100,23 +102,23 @@ def test_a_damaged_memory_is_set_aside_and_files_are_read_again(tmp_path: Path):
     memory, path = tmp_path / "memory.sqlite", tmp_path / "file"
     path.write_bytes(b"bytes")
     memory.write_bytes(b"garbage" * 100)
-    assert FileDigests(memory).of([str(path)]) == [file_digest(path)]
+    assert ImageDigests(memory).of([str(path)]) == [file_digest(path)]
     assert memory.with_suffix(".damaged").exists()
-    assert FileDigests(memory).of([str(path)]) == [file_digest(path)]
+    assert ImageDigests(memory).of([str(path)]) == [file_digest(path)]
 
 
 def test_a_memory_that_cannot_be_written_is_done_without(tmp_path: Path):
     path = tmp_path / "file"
     path.write_bytes(b"bytes")
     (tmp_path / "memory.sqlite").mkdir()
-    assert FileDigests(tmp_path / "memory.sqlite").of([str(path)]) == [file_digest(path)]
+    assert ImageDigests(tmp_path / "memory.sqlite").of([str(path)]) == [file_digest(path)]
 
 
 def test_a_missing_file_has_no_digest_and_many_are_fine(tmp_path: Path):
     paths = [tmp_path / str(i) for i in range(1200)]
     for path in paths[::2]:
         path.write_text(path.name)
-    found = FileDigests(tmp_path / "memory.sqlite").of(list(map(str, paths)))
+    found = ImageDigests(tmp_path / "memory.sqlite").of(list(map(str, paths)))
     assert all(value is None for value in found[1::2])
     assert len(set(found[::2])) == 600
 

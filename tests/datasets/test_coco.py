@@ -172,7 +172,7 @@ def test_groups_may_be_any_number_and_come_from_a_file(make: Make, tmp_path: Pat
     found = dict(zip(dataset.table["image_id"], dataset.table["company"], strict=True))
     assert found == {"1": "animal", "2": "animal", "5": "animal", "6": "child", "7": "adult"}
     assert dataset.group_words is not None
-    assert dataset.group_words.groups == ("animal", "child", "adult")
+    assert tuple(dataset.group_words.words) == ("animal", "child", "adult")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -54,7 +54,7 @@ from beholder.report.report import build_report, sensitivity_table
 from beholder.scores.imported import import_scores, read_sheet
 from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
-from beholder.studies.disparity.prompts import read_ambiguous, read_same_concepts
+from beholder.studies.disparity.prompts import read_words
 from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
@@ -423,8 +423,8 @@ def _tables() -> list[Target]:
         ("ratings", RATINGS, read_ratings),
         ("dimensions", DIMENSIONS, read_dimensions),
         ("templates", {"template": ["a", "b"], "text": ["a {} person", "this is {}"]}, read_templates),
-        ("ambiguous", {"concept": ["knob.n.02"], "words": ["knob handle"]}, read_ambiguous),
-        ("same_concepts", {"concept": ["tie.n.02"], "same_as": ["tie"]}, read_same_concepts),
+        ("ambiguous", {"concept": ["knob.n.02"], "words": ["knob handle"]}, partial(read_words, column="words")),
+        ("same_concepts", {"concept": ["tie.n.02"], "same_as": ["tie"]}, partial(read_words, column="same_as")),
         ("group_words", {"group": ["woman", "man"], "word": ["she", "he"]}, read_group_words),
         ("traits", {"trait": ["kind", "rude"], "valence": ["positive", "negative"]}, read_traits),
     ]

@@ -78,7 +78,7 @@ def test_the_data_set_says_what_is_in_each_picture_and_how_large() -> None:
         assert share == pytest.approx(area(concept, glimpsed=hidden))
     assert dataset.objects.height == sum(len(row["worn"].split("+")) for row in people() if row["worn"])
     assert dataset.group_words is not None
-    assert set(dataset.table["gender"]) == set(dataset.group_words.groups)
+    assert set(dataset.table["gender"]) == set(dataset.group_words.words)
 
 
 def test_a_glimpse_is_a_strip_of_the_thing_and_nothing_else() -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.calibration.claims import SCHEMA
-from beholder.calibration.summary import judged
+from beholder.calibration.claims import SCHEMA, judged
 from beholder.core.errors import UsageError
 from beholder.report.calibration import BEGIN, END, heat_cell, heats, render_calibration, write_into
 

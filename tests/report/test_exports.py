@@ -13,7 +13,7 @@ import pytest
 from beholder._run import Run
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
-from beholder.report.exports import LONGEST_CARD, Target, card, eval_results, latex, markdown
+from beholder.report.exports import LONGEST_CARD, card, eval_results, latex, markdown
 
 HOSTILE = "<script>|*m_1* 50%\\input{x} $y$"
 yaml = pytest.importorskip("yaml")
@@ -100,7 +100,7 @@ def front(text: str) -> Any:
 def test_a_card_is_one_models_and_the_hub_reads_it(name: str) -> None:
     run = run_of(name)
     model = run.report.results["model"][0]
-    text = card(run.report, Target(model, "https://example.org/page"))
+    text = card(run.report, model, "https://example.org/page")
     found = hub.ModelCard(text)
     results = found.data.eval_results
     assert found.data.model_name == model
@@ -120,15 +120,15 @@ def test_a_card_is_one_models_and_the_hub_reads_it(name: str) -> None:
 
 def test_another_model_has_its_own_card_and_its_own_task() -> None:
     report = run_of("clip").report
-    assert front(card(report, Target("other")))["model-index"][0]["results"][0]["task"]["type"].startswith("zero-shot")
+    assert front(card(report, "other"))["model-index"][0]["results"][0]["task"]["type"].startswith("zero-shot")
     with pytest.raises(UsageError, match="several models: clip, other"):
         card(report)
     with pytest.raises(UnknownName, match=r"'othr'.*\n.*Did you mean 'other'"):
-        card(report, Target("othr"))
+        card(report, "othr")
 
 
 def test_evaluation_results_are_those_of_the_hub() -> None:
-    text = eval_results(run_of("clip").report, Target("clip", "https://example.org/page"))
+    text = eval_results(run_of("clip").report, "clip", "https://example.org/page")
     entries = hub.parse_eval_result_entries(yaml.safe_load(text))
     assert [(entry.dataset_id, entry.task_id, entry.value) for entry in entries] == [
         ("apa", "apa.bias_ratio · actors", 0.5),
@@ -143,6 +143,6 @@ def test_evaluation_results_are_those_of_the_hub() -> None:
 def test_a_card_of_everything_stays_short(gras_full: Run, apa_run: Run) -> None:
     both = Run(results=gras_full.results, record=gras_full.record)
     model = both.report.results["model"][0]
-    assert len(card(both.report, Target(model)).splitlines()) <= LONGEST_CARD
+    assert len(card(both.report, model).splitlines()) <= LONGEST_CARD
     apa = apa_run.report
-    assert len(card(apa, Target(apa.results["model"][0])).splitlines()) <= LONGEST_CARD
+    assert len(card(apa, apa.results["model"][0]).splitlines()) <= LONGEST_CARD

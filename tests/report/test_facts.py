@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from beholder.core.record import Record
-from beholder.report.facts import command, dataset_things, limited, model_things, run_facts
+from beholder.report.facts import command, dataset_things, model_things, part_of, run_facts
 
 
 def facts(record: Record) -> dict[str, str]:
-    return {fact.label: fact.text for fact in run_facts(record)}
+    return dict(run_facts(record))
 
 
 def test_a_model_has_what_fixes_its_scores_and_the_long_rest_on_request(make: SimpleNamespace):
@@ -28,7 +28,7 @@ def test_a_data_set_says_how_many_of_its_images_were_used(make: SimpleNamespace)
     part = make.record("clip", datasets=[{"name": "apa", "images": 30, "of": 845}])
     images = [dict(dataset_things(record)[0].facts)["Images"] for record in (whole, part)]
     assert images == ["845", "30 of 845"]
-    assert [limited(record) for record in (whole, part)] == [False, True]
+    assert [part_of(record.datasets[0]) for record in (whole, part)] == ["", "30 of 845"]
     assert dataset_things(whole)[0].notes == ["a note"]
 
 

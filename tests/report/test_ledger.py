@@ -100,6 +100,7 @@ def test_a_model_outside_the_catalogue_is_found_by_its_printed_name(monkeypatch:
 
 def test_models_are_found_by_what_they_were_loaded_as():
     assert printed_name("openclip:RN50-quickgelu/openai") == "RN50"
+    assert printed_name("openai/clip-vit-base-patch32") == "ViT-B/32"
     assert printed_name("onnx:/somewhere") is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from beholder._run import Run
 from beholder.chapter.finding import Finding
-from beholder.report.page import FEW_FINDINGS, top_findings
+from beholder.report.page import top_findings
 
 
 def finding(model: str, *, shown: bool = True, study: str = "apa", headline: str = "x") -> Finding:
@@ -15,7 +15,7 @@ def finding(model: str, *, shown: bool = True, study: str = "apa", headline: str
 def test_every_model_has_its_say_before_any_has_its_second():
     many = [finding("a", headline=str(number)) for number in range(9)] + [finding("b"), finding("c", shown=False)]
     chosen = top_findings(many)
-    assert len(chosen) == FEW_FINDINGS
+    assert len(chosen) == 5
     assert [each.model for each in chosen] == ["a", "a", "a", "a", "b"]
 
 

@@ -34,13 +34,12 @@ from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
 from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores import fill as filling
-from beholder.scores import ray_pool, ray_scorer
+from beholder.scores import ray_pool, scoring
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.ray_pool import RayOptions, connect, ray_map, ray_options
-from beholder.scores.ray_scorer import RayScorer, on_ray
 from beholder.scores.reading import nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.scores.scoring import Asked, Scored
+from beholder.scores.scoring import Asked, RayScorer, Scored, on_ray
 from beholder.scores.store import Store
 
 PROMPTS = prompt_set("toy", [{"text": "a photo of a doctor"}, {"text": "a photo of a dog"}])
@@ -89,7 +88,7 @@ FAMILIES.add("slow", Family("slow", "contrastive", "a test", lambda rest, option
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "BLOCK_ROWS", 8)
     monkeypatch.setattr(filling, "BLOCK_SECONDS", 600.0)
-    monkeypatch.setattr(ray_scorer, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(scoring, "BATCHES_AT_ONCE", 2)
 
 
 @pytest.fixture(scope="module")
@@ -344,8 +343,18 @@ def rows(store: Path) -> dict[str, Any]:
 
 def test_a_file_that_only_the_driver_has_is_not_a_bad_image(people: Callable[..., Path]):
     fault = BadImage(str(people(1) / "00000.png"), "the file does not exist")
+    scorer = answering(load_model("null").spec.digest, [Scored(1, [], {}, [fault], {})])
     with pytest.raises(DataError, match=r"can be read here, but not by a Ray worker on node7: the file does not exist"):
-        ray_scorer._refuse_unshared(Scored(1, [], {}, [fault], {}), "node7")
+        list(scorer.scored([[fault.uri]], Asked(), lambda uri: "", nothing_stored))
+
+
+def answering(digest: str, scored: list[Scored]) -> RayScorer:
+    """The null model on a Ray worker, on node7, that gives this answer."""
+    pool = object.__new__(ray_pool.RayPool)
+    pool.fleet, pool.machines = ray_pool._Fleet(1, 1, 0), {}
+    pool.map = lambda *_, **__: iter([("node7", digest, scored)])
+    about = scoring._Description(RayScorer, load_model("null").spec, ("cosine",), 8, ["a note"], "")
+    return RayScorer(pool, about, None)
 
 
 def test_what_cannot_run_on_ray_is_refused_with_words(monkeypatch: pytest.MonkeyPatch):
@@ -366,15 +375,11 @@ def test_what_cannot_run_on_ray_is_refused_with_words(monkeypatch: pytest.Monkey
 
 
 def test_a_worker_with_another_model_is_refused_and_other_libraries_are_noted():
-    pool = object.__new__(ray_pool.RayPool)
-    pool.fleet = ray_pool._Fleet(1, 1, 0)
-    pool.machines = {
+    scorer = answering("another digest", [])
+    scorer.pool.machines = {
         name: ray_pool.Started(name, "1", {"torch": torch, "numpy": "2.4"})
         for name, torch in (("a", "2.9"), ("b", "2.8"))
     }
-    pool.map = lambda *_, **__: iter([ray_scorer._Answer("node7", "another digest", [])])
-    spec = load_model("null").spec
-    scorer = RayScorer(pool, ray_scorer._Description(spec, ("cosine",), 8, ["a note"], "", False, False), None)
     assert scorer.notes == ["a note", "Ray's machines have different versions of torch: 2.8, 2.9"]
     with pytest.raises(ModelError, match="null on node7 is another model than the one that began"):
         list(scorer.scored([["a.png"]], Asked(), lambda uri: "", nothing_stored))

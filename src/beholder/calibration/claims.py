@@ -2,6 +2,7 @@
 
 A claim has the name of a metric or of a finding (`study.kind`). It is called when the verdict of one of its rows, or of
 the finding, is "difference found". Rows are measured by the study's own code and made into findings by its chapter.
+Of many worlds it is told how often a claim is called, how often its intervals hold, and whether promises are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,14 +23,27 @@ import polars as pl
 
 import beholder
 from beholder.comparison.family import ALPHA, DIFFERENCE, NONE_FOUND
-from beholder.core.errors import DataError
+from beholder.core.errors import DataError, UnknownName
 from beholder.core.files import write_whole
-from beholder.core.read import read_json
+from beholder.core.progress import Progress, silent
+from beholder.core.read import read_json, read_parquet
 from beholder.core.results import KEY, WITHIN, Row, results_table
 from beholder.scores.executor import Processes
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study
-from beholder.studies.worlds import DESIGNS, GENDER_ONLY, SMALLEST, UNFAIR, Design, Trials, draw
+from beholder.studies.worlds import (
+    CONSTANTS,
+    DESIGNS,
+    GENDER_ONLY,
+    HEAVY_TAILS,
+    SMALLEST,
+    TWO_LEVELS,
+    UNFAIR,
+    WORLDS,
+    Design,
+    Trials,
+    draw,
+)
 
 DRAWS, SHUFFLES, FEW = 100, 299, 39
 STATISTIC = "statistic"  # the unit of numbers that grow with the number of people, such as t: they have no true value
@@ -116,8 +131,8 @@ def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> 
 
 
 def _judged(verdict: str, true: bool) -> Said:
-    judged, called = verdict in (DIFFERENCE, NONE_FOUND), verdict == DIFFERENCE
-    return Said(true=judged, found=called) if true else Said(null=judged, alarm=called)
+    able, called = verdict in (DIFFERENCE, NONE_FOUND), verdict == DIFFERENCE
+    return Said(true=able, found=called) if true else Said(null=able, alarm=called)
 
 
 def _intervals(
@@ -178,6 +193,12 @@ class Block(NamedTuple):
         name = json.dumps([_code(), *self[:-1]]).encode()
         return self.folder / "blocks" / f"{hashlib.sha256(name).hexdigest()[:24]}.json"
 
+    def kept(self) -> dict[str, dict[str, int]] | None:
+        """What is said in it; None where it was not drawn yet, or its file is damaged and it is drawn again."""
+        with suppress(DataError):
+            return dict(read_json(self.path))
+        return None
+
 
 @cache
 def _code() -> str:
@@ -204,14 +225,6 @@ def simulate(block: Block) -> Claims:
     return counts
 
 
-def _kept(block: Block) -> dict[str, dict[str, int]] | None:
-    """What is said in a block; None where it was not drawn yet, or its file is damaged and it is drawn again."""
-    try:
-        return dict(read_json(block.path))
-    except DataError:
-        return None
-
-
 def _work(block: Block) -> int:
     counts = {name: said._asdict() for name, said in simulate(block).items()}
     write_whole(block.path, json.dumps(counts).encode())
@@ -229,13 +242,167 @@ def repeat(
 ) -> pl.DataFrame:
     """In how many of so many worlds of every cell what is said; blocks that lie in the folder are not drawn again."""
     blocks = blocks_of(cells, worlds, seed, folder)
-    missing = [block for block in blocks if _kept(block) is None]
+    missing = [block for block in blocks if block.kept() is None]
     advance(sum(block.stop - block.start for block in set(blocks) - set(missing)))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS") if workers > 1 else ():
         os.environ.setdefault(name, "1")  # before the workers load numpy and polars: processes, not threads
     with Processes(workers, does="draws worlds") if workers > 1 else nullcontext() as pool:
         for drawn in pool.map(_work, missing) if pool else map(_work, missing):
             advance(drawn)
-    kept = ((block.cell._asdict(), (_kept(block) or {}).items()) for block in blocks)
+    kept = ((block.cell._asdict(), (block.kept() or {}).items()) for block in blocks)
     table = pl.DataFrame([{**cell, "claim": claim, **said} for cell, found in kept for claim, said in found], SCHEMA)
     return table.group_by(PLACE, maintain_order=True).sum().with_columns(worlds=pl.lit(worlds))
+
+
+ALARMS, COVERAGE, WIDE = 0.06, 0.93, 0.98  # most false alarms, fewest intervals that hold; above the last: too wide
+SKEWED, SKEWED_ALARMS = (CONSTANTS, HEAVY_TAILS, TWO_LEVELS), 0.08
+"""Skewed scores together with unequal spread and fewer than ten people: what is promised then."""
+ROUNDING = 1e-9
+TOO_MANY, TOO_NARROW, WIDER, OVERLOOKED = ("false alarms", "intervals too narrow", "intervals wide", "overlooked")
+COLUMNS = {
+    **SCHEMA,
+    "worlds": pl.Int64,
+    **dict.fromkeys(("alarms", "power", "coverage"), pl.Float64),
+    "expected": pl.Boolean,
+    "verdict": pl.String,
+}
+
+
+def tried_studies() -> dict[str, Trials]:
+    """The studies that declare how they are tried."""
+    parts = {name: study.part("trials") for name, study in STUDIES.items()}
+    return {name: part for name, part in parts.items() if isinstance(part, Trials)}
+
+
+def chosen_cells(studies: Sequence[str] = (), designs: Sequence[str] = (), worlds: Sequence[str] = ()) -> list[Cell]:
+    """Every study in every world with every design, or those that are named."""
+    tried = tried_studies()
+    all_designs = (SMALLEST, *DESIGNS)
+    for kind, names, known in (("study", studies, tried), ("design", designs, all_designs), ("world", worlds, WORLDS)):
+        for name in names:
+            if name not in known:
+                raise UnknownName(f"{kind} with trials", name, known)
+    return [
+        Cell(study, design, world)
+        for study, trials in tried.items()
+        for design in all_designs
+        for world in WORLDS
+        if design in trials.designs or (design == SMALLEST and world == UNFAIR)
+        if study in (studies or tried) and design in (designs or all_designs) and world in (worlds or WORLDS)
+    ]
+
+
+def judged(counts: pl.DataFrame) -> pl.DataFrame:
+    """The counts as shares of worlds, each with whether its promise is kept."""
+    unequal = pl.col("design").is_in([name for name, design in DESIGNS.items() if design.spread != 1])
+    extra = pl.when(unequal & pl.col("world").is_in(SKEWED)).then(SKEWED_ALARMS - ALARMS).otherwise(0.0)
+    must = {(study, claim) for study, trials in tried_studies().items() for claim in trials.found}
+    place = zip(counts["study"], counts["claim"], strict=True)
+    expected = pl.Series([each in must for each in place], dtype=pl.Boolean) & (counts["world"] == UNFAIR)
+    null, true, interval = (pl.col(name) > 0 for name in ("null", "true", "interval"))
+    shares = counts.with_columns(
+        alarms=pl.when(null).then(pl.col("alarm") / pl.col("worlds")),
+        power=pl.when(true).then(pl.col("found") / pl.col("worlds")),
+        coverage=pl.when(interval).then(1 - pl.col("missed") / pl.col("worlds")),
+    )
+    alarms, power, coverage = pl.col("alarms"), pl.col("power"), pl.col("coverage")
+    faults = {
+        OVERLOOKED: pl.lit(expected) & (power.fill_null(0.0) < 1),
+        TOO_MANY: alarms > ALARMS + extra + ROUNDING,
+        TOO_NARROW: coverage < COVERAGE - extra - ROUNDING,
+        WIDER: coverage > WIDE,
+    }
+    named = [pl.when(broken).then(pl.lit(name)) for name, broken in faults.items()]
+    return shares.with_columns(expected=expected, verdict=pl.concat_str(named, separator=", ", ignore_nulls=True))
+
+
+def has(fault: str) -> pl.Expr:
+    """Whether a verdict names this fault."""
+    return pl.col("verdict").str.contains(fault, literal=True)
+
+
+def doubtful_cells(table: pl.DataFrame) -> list[Cell]:
+    """The cells that are drawn again, with more worlds: those that do not keep a promise."""
+    broken = table.filter(has(TOO_MANY) | has(TOO_NARROW))
+    return [Cell(*place) for place in broken.select(PLACE[:3]).unique(maintain_order=True).iter_rows()]
+
+
+def read_calibration(paths: Sequence[Path]) -> pl.DataFrame:
+    """What earlier runs have written; where two have a study, the later file counts."""
+    first, *others = (read_parquet(path / "calibration.parquet" if path.is_dir() else path, COLUMNS) for path in paths)
+    for table in others:
+        first = pl.concat([first.join(table, on="study", how="anti"), table])
+    return first
+
+
+class Promise(NamedTuple):
+    """What is promised of all claims, and where it is not kept."""
+
+    headline: str
+    sentence: str
+    broken: list[str]
+
+
+def promises(table: pl.DataFrame) -> list[Promise]:
+    """False alarms, intervals, and a model that is wholly unfair."""
+    extra = table.filter(pl.col("alarms") > ALARMS + ROUNDING, ~has(TOO_MANY))
+    also = f"; up to 8 % are allowed of {'; '.join(listed(extra, 'alarms'))}" if extra.height else ""
+    wide = table.filter(has(WIDER)).height
+    return [
+        _promise(table, TOO_MANY, "alarms", "A claim is called in at most 6 % of worlds in which it is not true", also),
+        _promise(
+            table,
+            TOO_NARROW,
+            "coverage",
+            "All intervals of a claim hold the truth in at least 93 % of worlds",
+            f"; in {wide:,} they hold in more than 98 %: they are wider than they need to be" if wide else "",
+        ),
+        _promise(table.filter("expected"), OVERLOOKED, "power", "A model that is wholly unfair is always found", ""),
+    ]
+
+
+def _promise(table: pl.DataFrame, broken: str, share: str, headline: str, more: str) -> Promise:
+    known = table.filter(pl.col(share).is_not_null() | has(broken))
+    failed = known.filter(has(broken))
+    sentence = f"{known.height - failed.height:,} of {known.height:,} cells do{more}."
+    return Promise(headline, sentence, listed(failed, share))
+
+
+def listed(table: pl.DataFrame, share: str) -> list[str]:
+    """Cells in words."""
+    return [
+        f"{row['claim']} · {row['world']} · {row['design']}: {100 * (row[share] or 0):.1f} % of {row['worlds']:,}"
+        for row in table.iter_rows(named=True)
+    ]
+
+
+# The whole calibration
+
+UNFAIR_WORLDS = 20  # worlds of a wholly unfair model, which differ little
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """How many worlds, and who draws them."""
+
+    worlds: int = 400
+    again: int = 4000  # worlds of a cell that does not keep its promise in the first ones; 0: it is not drawn again
+    seed: int = 20260801
+    workers: int = 1
+    progress: Progress = silent
+
+
+def calibrate(cells: Sequence[Cell], folder: Path, options: CalibrationOptions) -> pl.DataFrame:
+    """What is said in how many worlds of every cell, with verdicts."""
+
+    def drawn(cells: Sequence[Cell], worlds: int, label: str, turn: int = 0) -> pl.DataFrame:
+        with options.progress(label, len(cells) * worlds, 0) as advance:
+            seed, workers = options.seed + turn, options.workers
+            return judged(repeat(cells, folder, worlds=worlds, seed=seed, workers=workers, advance=advance))
+
+    few = min(UNFAIR_WORLDS, options.worlds)
+    unfair = drawn([cell for cell in cells if cell.world == UNFAIR], few, "A wholly unfair model")
+    others = drawn([cell for cell in cells if cell.world != UNFAIR], options.worlds, "All worlds")
+    table = pl.concat([unfair, others])
+    later = drawn(doubtful_cells(table) if options.again else [], options.again, "Cells in doubt, again", turn=1)
+    return pl.concat([table.join(later, on=PLACE[:3], how="anti"), later])

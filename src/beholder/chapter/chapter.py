@@ -15,7 +15,6 @@ from beholder.chapter.finding import Finding, metric_rows
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
-    chance,
     decimals_for,
     percent,
     points,
@@ -40,8 +39,7 @@ class Cell(NamedTuple):
     text: str
     detail: str = ""
     strong: bool = False
-    remark: str = ""
-    """Small, after the detail; the terminal leaves it to the page."""
+    remark: str = ""  # small, after the detail; the terminal leaves it to the page
 
 
 class Table(NamedTuple):
@@ -51,16 +49,12 @@ class Table(NamedTuple):
     caption: str
     header: list[str]
     rows: list[list[Cell]]
-    labels: int = 1
-    """How many columns at the left name the row."""
+    labels: int = 1  # how many columns at the left name the row
     notes: tuple[str, ...] = ()
     topic: str = "results"
-    long: bool = False
-    """Whether it is better opened than shown."""
-    extras: tuple[str, ...] = ()
-    """Columns that a narrow terminal leaves to the page."""
-    exported: bool = False
-    """Whether the exports have it although it is long."""
+    long: bool = False  # whether it is better opened than shown
+    extras: tuple[str, ...] = ()  # columns that a narrow terminal leaves to the page
+    exported: bool = False  # whether the exports have it although it is long
 
 
 INTERVALS = "Small print: 95 % interval."
@@ -77,7 +71,7 @@ def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool 
         return Cell(ABSENT)
     places = decimals_for(row, least=1)
     interval = "" if row["low"] is None else f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"
-    level = chance(row) if with_chance else None
+    level = row.get("chance") if with_chance else None
     remark = f"chance {percent(level).removesuffix(' %')}" if level else ""
     return Cell(percent(row["value"], places), interval, strong, remark)
 
@@ -213,39 +207,21 @@ class Question(NamedTuple):
     topic: str
 
 
-def nothing(*parts: pl.DataFrame) -> tuple[()]:
-    """No findings, no tables, no charts."""
-    return ()
-
-
-def none(part: pl.DataFrame) -> None:
-    """Nothing was published, or nothing was planted."""
-    return
-
-
 @dataclass(frozen=True)
 class Chapter:
     """What a study adds to a report."""
 
-    topics: Mapping[str, str]
-    """The topics of the chapter in their order, with their titles."""
-    questions: Mapping[str, Question] = field(default_factory=dict)
-    """The question behind each kind of finding."""
-    findings: Callable[[pl.DataFrame], Iterable[Finding]] = nothing
-    """Of one model's rows on one data set, in the order to read them."""
-    beside: Callable[[pl.DataFrame, pl.DataFrame], Iterable[Finding]] = nothing
+    topics: Mapping[str, str]  # the topics of the chapter in their order, with their titles
+    questions: Mapping[str, Question] = field(default_factory=dict)  # the question behind each kind of finding
+    findings: Callable[[pl.DataFrame], Iterable[Finding]] = lambda part: ()  # of one model's rows on one data set
+    beside: Callable[[pl.DataFrame, pl.DataFrame], Iterable[Finding]] = lambda part, others: ()
     """Of one model's rows on one data set, and of its rows there in the run's other studies."""
-    tables: Callable[[pl.DataFrame], Iterable[Table]] = nothing
-    """Of all models' rows on one data set."""
-    figures: Callable[[pl.DataFrame], Iterable[Figure]] = nothing
-    """Of all models' rows on one data set."""
-    published: Callable[[pl.DataFrame], Table | None] = none
-    """This run beside published models."""
-    planted: Callable[[pl.DataFrame], Table | None] = none
+    tables: Callable[[pl.DataFrame], Iterable[Table]] = lambda part: ()  # of all models' rows on one data set
+    figures: Callable[[pl.DataFrame], Iterable[Figure]] = lambda part: ()  # of all models' rows on one data set
+    published: Callable[[pl.DataFrame], Table | None] = lambda part: None  # this run beside published models
+    planted: Callable[[pl.DataFrame], Table | None] = lambda part: None
     """Known truth against what the audit found, for the reference models on the embedded world."""
-    limitations: Callable[[pl.DataFrame], Iterable[str]] = nothing
-    """Limitations that come from these rows."""
-    glossary: tuple[str, ...] = ()
-    """Sentences that explain words of the chapter, for the first screen."""
+    limitations: Callable[[pl.DataFrame], Iterable[str]] = lambda part: ()  # what these rows cannot say
+    glossary: tuple[str, ...] = ()  # sentences that explain words of the chapter, for the first screen
     page_title: Callable[[list[str]], str] | None = None
     """The title of a page with this chapter alone, of the models' names; without it, how they see people."""

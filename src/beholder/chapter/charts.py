@@ -51,8 +51,7 @@ class Figure(NamedTuple):
     wide: bool = False
     answers: tuple[str, ...] = ()
     """The kind of finding that it illustrates, and names in that finding's first row: its headline is the title."""
-    model: str = ""
-    """The model that it is about, where a run has several."""
+    model: str = ""  # the model that it is about, where a run has several
 
     def spec(self, *, ink: str, width: int | str) -> Spec:
         """The chart as Vega-Lite."""
@@ -351,10 +350,10 @@ def series(
     names = present if colours is None else [name for name in colours if name in present]
     key = alt.Legend(**{"columns": legend_columns(names), **legend}) if alone or len(names) > 1 else None
     hues = series_colours(names) if colours is None else [colours[name] for name in names]
-    colour = alt.Color(f"{field}:N", sort=names, scale=named_scale(names, hues), legend=key)
+    colour = alt.Color(f"{field}:N", sort=names, scale=alt.Scale(domain=names, range=hues), legend=key)
     if shapes is None:
         return Series(colour)
-    scale = named_scale(names, [shapes[name] for name in names])
+    scale = alt.Scale(domain=names, range=[shapes[name] for name in names])
     return Series(colour, alt.Shape(f"{field}:N", sort=names, scale=scale, legend=key))
 
 
@@ -397,11 +396,6 @@ def points_axis() -> alt.Axis:
 def percent_axis() -> alt.Axis:
     """An axis of probabilities in per cent."""
     return alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
-
-
-def named_scale(names: list[str], values: list[str]) -> alt.Scale:
-    """A colour or a shape for each name."""
-    return alt.Scale(domain=names, range=values)
 
 
 def diverging(most: float) -> alt.Scale:

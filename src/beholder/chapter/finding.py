@@ -21,16 +21,12 @@ class Finding(NamedTuple):
     study: str
     dataset: str
     model: str
-    kind: str
-    """The question it answers: a key of the chapter's questions."""
+    kind: str  # the question it answers: a key of the chapter's questions
     headline: str
     sentence: str
-    verdict: str
-    """One of `comparison.VERDICTS`: a finding may also be that no difference was found."""
-    effect: float
-    """Distance from the landmark in e-folds: for ordering within a kind."""
-    rows: tuple[Result, ...] = ()
-    """The rows of the results that it speaks of, the most telling first."""
+    verdict: str  # one of `comparison.VERDICTS`: a finding may also be that no difference was found
+    effect: float  # distance from the landmark in e-folds: for ordering within a kind
+    rows: tuple[Result, ...] = ()  # the rows of the results that it speaks of, the most telling first
     id: str = ""
     question: str = ""
     topic: str = ""

@@ -14,7 +14,7 @@ import typer
 from rich.table import Table
 
 from beholder._run import load_run
-from beholder.calibration.summary import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
+from beholder.calibration.claims import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
 from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import writable
 from beholder.core.errors import UsageError
@@ -37,15 +37,11 @@ def replicate_command(
     printed_as: str = typer.Option(
         None, "--as", help="The name that the studies print for the one model of the run (ViT-B/32 …)."
     ),
-    data: Path = typer.Option(
-        None,
-        "--data",
-        envvar="BEHOLDER_DATA",
-        help="Folder of the data sets. The sizes that the papers print are counted in it again.",
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print the ledger and the checks as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
+    data: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
+    """In the folder of data, the sizes that the papers print are counted again."""
     if printed_as and not run:
         raise UsageError("--as needs a run: beholder replicate RUN --as NAME.")
     results = _renamed(load_run(run).results, printed_as) if run else None
@@ -57,7 +53,11 @@ def replicate_command(
         say_json({"verdicts": counts(cells), "cells": cells.to_dicts(), "consistency": as_records(checks)})
         return
     if not quiet:
-        show(_counted(counts(cells), run is not None), as_json=False)
+        verdicts = counts(cells)  # what the run measured, apart from what follows from printed tables and from data
+        named = {"run": "this run", "printed tables": "printed tables", "data": "data", "none": "no value of ours"}
+        used = [each for each in named if any(row[each] for row in verdicts.values()) or (each == "run" and run)]
+        rows = [{"verdict": name, **{named[each]: row[each] for each in used}} for name, row in verdicts.items()]
+        show(rows, as_json=False)
         for check in checks:
             if not check.holds:
                 out.print(f"{check.study}, {check.table}: {check.finding}", markup=False)
@@ -65,14 +65,6 @@ def replicate_command(
         err.print(f"{model} is in none of the printed tables. If it is one of their models: --as NAME.", markup=False)
     if not quiet:
         note(f"Page: {page.resolve()}")
-
-
-def _counted(verdicts: dict[str, dict[str, int]], with_run: bool) -> list[dict[str, object]]:
-    """A line for each verdict: what the run measured apart from what follows from printed tables and from data."""
-    named = {"run": "this run", "printed tables": "printed tables", "data": "data", "none": "no value of ours"}
-    there = [origin for origin in named if any(each[origin] for each in verdicts.values())]
-    used = [origin for origin in named if origin in there or (origin == "run" and with_run)]
-    return [{"verdict": name, **{named[each]: numbers[each] for each in used}} for name, numbers in verdicts.items()]
 
 
 def _renamed(results: pl.DataFrame, name: str | None) -> pl.DataFrame:
@@ -103,8 +95,8 @@ def calibrate_command(
         None, "--from", help="Draw nothing: make the page from a calibration.parquet, or several (later ones count)."
     ),
     into: Path = typer.Option(None, "--into", help="Also put the tables into this Markdown page."),
-    as_json: bool = typer.Option(False, "--json", help="Print the table as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress, no summary."),
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """You can stop it with Ctrl-C at any time. The same command continues where it stopped."""
     writable(output, "--out")
@@ -154,7 +146,7 @@ def generative_command(
     at_once: int = typer.Option(
         None, min=1, help="Pictures that our method processes at once. Default: as many as fit in memory."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print the timings as JSON."),
+    as_json: bool = False,
 ) -> None:
     """Weights are random: speed depends on shapes, not on what was learnt. The table also shows how far each method's
     answers differ from the loop's.
@@ -167,10 +159,8 @@ def generative_command(
     device, timings = resolve_device(device), {}
     for built in [known.architecture(name) for name in architectures or known.ARCHITECTURES]:
         model = built.build(tiny=not full, device=device, dtype=torch.bfloat16 if full else torch.float32)
-        lines = []
-        for line in rehearsal.rehearse(
-            built, model, rehearsal.Shape(), effort, tell=lambda text: err.print(f"  {text}")
-        ):
+        lines, shape = [], rehearsal.Shape()
+        for line in rehearsal.rehearse(built, model, shape, effort, tell=lambda text: err.print(f"  {text}")):
             err.print(f"{built.name}: {line.way}: {line.per_second:,.1f} questions/s")
             lines.append(line)
         timings[built.name] = lines

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shlex
 import signal
 import sys
@@ -42,8 +41,7 @@ class Entry(NamedTuple):
     """A command of the list."""
 
     help: str  # the first paragraph of its help; the others are the function's docstring
-    run: str = ""
-    """`module:function` in `beholder.cli`; empty for a group without options, and for the command of a study."""
+    run: str = ""  # `module:function` in `beholder.cli`; empty for a group without options and a study's command
     examples: Sequence[tuple[str, str]] = ()
 
 
@@ -52,7 +50,7 @@ COMMANDS = {
     **{name: Entry(summary) for name, summary in BROUGHT.items()},
 }
 FORMERLY = {"list benchmarks": "list studies"}  # as it was called before 1.0
-BENCHMARK = re.compile(r"^(?:--benchmark|-b)(=.*)?$", re.DOTALL)
+FORMER_FLAGS = {"--benchmark": "--study", "-b": "--study", "--cards": "--gpus"}
 
 
 class Command(TyperCommand):
@@ -64,11 +62,12 @@ class Command(TyperCommand):
             vars(param)["display_type_rich"] = partial(_kind, param)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments; `--benchmark` and `-b` are read as `--study`, as they were called before 1.0."""
+        """The arguments; an option may still be called as it was before 1.0."""
         known = {option for param in self.params for option in param.opts}
         end = args.index("--") if "--" in args else len(args)
-        if "--study" in known:
-            args = [BENCHMARK.sub(r"--study\1", each) if place < end else each for place, each in enumerate(args)]
+        for place, (flag, sign, value) in enumerate(each.partition("=") for each in args[:end]):
+            if FORMER_FLAGS.get(flag) in known:
+                args[place] = FORMER_FLAGS[flag] + sign + value
         return super().parse_args(ctx, args)
 
     def describe(self, paragraphs: str, examples: Sequence[tuple[str, str]]) -> None:

@@ -22,8 +22,8 @@ from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 
 NAMED = 10  # images that are listed of each kind; `--json` has them all
+# Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap.
 LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 4.0}
-"""Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap."""
 SHOWN = dict(metric="subset", comparison="concept", images="n", smallest="value", unit="unit", note="note")
 UNITS = {"1 − b": "below a ratio of 1"}
 Source = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, folder:PATH, hf:NAME or wds:URI.")]
@@ -36,7 +36,7 @@ def check(name: Source, data: Path | None = None, settings: list[str] | None = N
     if as_json:
         say_json(found)
     else:
-        out.print("\n".join(report_lines(found)), markup=False, highlight=False, soft_wrap=True)
+        say("\n".join(report_lines(found)))
     if found["unreadable"] or not any(study["fits"] for study in found["studies"]):
         raise typer.Exit(1)
 
@@ -67,7 +67,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
         ],
         "look_alikes": seen.alike,
         "unreadable": seen.damaged,
-        "studies": [{"study": fit.study, "fits": fit.fits, "why": fit.why} for fit in fits],
+        "studies": [{name: getattr(fit, name) for name in ("study", "fits", "why")} for fit in fits],
         "can_show": [
             {"study": fit.study, **{name: row[column] for name, column in SHOWN.items()}}
             for fit in fits
@@ -94,7 +94,10 @@ def report_lines(found: Result) -> Iterator[str]:
         yield "  none: there are no attributes to compare people by"
     if found["crossings"]:
         yield from ("", "Crossings")
-        yield from map(_crossing, found["crossings"])
+    for crossing in found["crossings"]:
+        (first, second), cells = crossing["columns"], sorted(crossing["cells"], key=lambda cell: cell["count"])
+        numbers = f"{len(cells)} cells of {cells[0]['count']:,} to {cells[-1]['count']:,} images"
+        yield f"  {first} × {second}: {numbers}; the fewest: {cells[0][first]} × {cells[0][second]}"
     alike = found["look_alikes"]
     if alike:
         yield from ("", f"{len(alike):,} images look like an earlier one; copies make intervals too narrow")
@@ -105,24 +108,11 @@ def report_lines(found: Result) -> Iterator[str]:
         yield f"  {study['study']:<11} {'fits' if study['fits'] else 'does not fit'}: {study['why']}"
     if found["can_show"]:
         yield from ("", "Smallest difference that these numbers show (4 of 5 times, at 5 % after correction)")
-        yield from map(_shown, found["can_show"])
-
-
-def _crossing(crossing: Result) -> str:
-    first, second = crossing["columns"]
-    cells = crossing["cells"]
-    fewest = min(cells, key=lambda cell: cell["count"])
-    return (
-        f"  {first} × {second}: {len(cells)} cells of {fewest['count']:,} to "
-        f"{max(cell['count'] for cell in cells):,} images; the fewest: {fewest[first]} × {fewest[second]}"
-    )
-
-
-def _shown(row: Result) -> str:
-    value, unit = row["smallest"], row["unit"]
-    none = value is None or value > LARGEST.get(unit, math.inf)
-    size = "none of a likely size can be shown" if none else f"{value:.2f} {UNITS.get(unit, unit)}"
-    return f"  {row['metric']} by {row['comparison']}: {size} ({row['images']:,} images)"
+    for row in found["can_show"]:
+        value, unit = row["smallest"], row["unit"]
+        none = value is None or value > LARGEST.get(unit, math.inf)
+        size = "none of a likely size can be shown" if none else f"{value:.2f} {UNITS.get(unit, unit)}"
+        yield f"  {row['metric']} by {row['comparison']}: {size} ({row['images']:,} images)"
 
 
 def _more(count: int) -> Iterator[str]:
@@ -187,15 +177,11 @@ def verify(name: Source, data: Path | None = None, settings: list[str] | None = 
     if as_json:
         say_json({"name": name, "images": len(dataset), "notes": list(dataset.notes), "damaged": damaged})
     else:
-        out.print(
-            f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.", markup=False
-        )
-        for note in dataset.notes:
-            out.print(f"  note: {note}", markup=False)
-        for reason, count in Counter(damaged.values()).most_common(5):
-            out.print(f"  {count} × {reason}", markup=False)
-        for image, reason in list(damaged.items())[:20]:
-            say(f"  {image}: {reason}")
+        say(f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.")
+        notes = [f"note: {note}" for note in dataset.notes]
+        reasons = [f"{count} × {reason}" for reason, count in Counter(damaged.values()).most_common(5)]
+        for line in (*notes, *reasons, *(f"{image}: {reason}" for image, reason in list(damaged.items())[:20])):
+            say(f"  {line}")
     if damaged:
         raise typer.Exit(1)
 

@@ -48,10 +48,8 @@ def gate_command(
     github: bool = typer.Option(
         False, "--github", help="Print annotations for GitHub, and add a table to its step summary."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print every verdict as JSON."),
-    quiet: bool = typer.Option(
-        False, "--quiet", "-q", help="Print no table; set only the exit status and write files."
-    ),
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """A bound is kept if the whole interval keeps it, and broken if the whole interval breaks it, or if the number was
     not measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
@@ -141,16 +139,10 @@ def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
             "kind": {"pass": "pass", "undecided": "open"}.get(one.verdict, "fail") if not one.stops else "fail",
             "level": "error" if one.stops else "none",
             "message": {"text": f"{one.verdict}: {one.rule}: {number_of(one)}: {one.reason}"},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": rules.as_posix()},
-                        "region": {"startLine": one.rule.line},
-                    }
-                }
-            ],
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": rules.as_posix()}, "region": region}}],
         }
         for one in verdicts
+        for region in [{"startLine": one.rule.line}]
     ]
     driver = {
         "name": "beholder gate",
@@ -196,5 +188,5 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
     fails = "fails" if stopped == 1 else "fail"
     more = f", {len(undecided)} undecided" if undecided else ""
     why = f", {few} of them for want of data" if few else ""
-    told = f" The rules let {number(len(passing), 'undecided check')} pass{why}." if passing else ""
-    return f"{'Stopped' if stopped else 'Passes'}: {stopped} of {number(len(verdicts), 'check')} {fails}{more}.{told}"
+    let = f" The rules let {number(len(passing), 'undecided check')} pass{why}." if passing else ""
+    return f"{'Stopped' if stopped else 'Passes'}: {stopped} of {number(len(verdicts), 'check')} {fails}{more}.{let}"

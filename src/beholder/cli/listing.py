@@ -12,9 +12,9 @@ from beholder.chapter.numbers import Result
 from beholder.cli.console import say_json, show
 from beholder.cli.options import takes
 from beholder.datasets import DATASETS, open_dataset
-from beholder.models.catalog import FAMILIES, FOLDER_FORMS, ModelEntry, architectures, count_of, selected, short
+from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
 from beholder.models.load import reference_models
-from beholder.models.spec import Machine, this_machine
+from beholder.models.spec import this_machine
 from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import default_dataset, with_own_options
@@ -36,8 +36,18 @@ def model_rows(
     """The models of the studies, filtered; `fits` keeps those that run on this machine."""
     limit = count_of(max_parameters) if max_parameters else None
     machine = this_machine()
-    chosen = selected(family=family, study=study, max_parameters=limit)
-    return [_row(entry, machine) for entry in chosen if not fits or entry.fits(machine) in ("gpu", "cpu")]
+    return [
+        {
+            "name": entry.name,
+            "aliases": list(entry.aliases),
+            **{name: getattr(entry, name) for name in FIELDS},
+            **{name: getattr(entry, name) or None for name in ("load", "revision", "reference", "note")},
+            "memory_bytes": entry.memory("float32"),
+            "runs_here": entry.fits(machine),
+        }
+        for entry in selected(family=family, study=study, max_parameters=limit)
+        if not fits or entry.fits(machine) in ("gpu", "cpu")
+    ]
 
 
 def architecture_rows(family: str) -> list[dict[str, object]]:
@@ -56,17 +66,6 @@ def architecture_rows(family: str) -> list[dict[str, object]]:
     ]
 
 
-def _row(entry: ModelEntry, machine: Machine) -> dict[str, object]:
-    return {
-        "name": entry.name,
-        "aliases": list(entry.aliases),
-        **{name: getattr(entry, name) for name in FIELDS},
-        **{name: getattr(entry, name) or None for name in ("load", "revision", "reference", "note")},
-        "memory_bytes": entry.memory("float32"),
-        "runs_here": entry.fits(machine),
-    }
-
-
 def readable(row: Result) -> dict[str, object]:
     """A row of the catalogue for a terminal."""
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
@@ -79,11 +78,6 @@ def readable(row: Result) -> dict[str, object]:
         "tables": tables,
         "runs here": row["runs_here"],
     }
-
-
-# `beholder list`
-
-Records = list[dict[str, object]]
 
 
 def models(
@@ -107,10 +101,8 @@ def models(
 
 
 def datasets(as_json: bool = False) -> None:
-    rows: Records = [
-        {"name": s.name, "title": s.title, "images": s.images, "licence": s.licence, "origin": s.origin}
-        for s in DATASETS.values()
-    ]
+    fields = ("name", "title", "images", "licence", "origin")
+    rows: list[dict[str, object]] = [{name: getattr(each, name) for name in fields} for each in DATASETS.values()]
     own = {
         "folder:PATH": "images with a table of attributes, or a folder for each class",
         "hf:NAME_OR_PATH": "a Hugging Face data set with a column of images",
@@ -121,13 +113,9 @@ def datasets(as_json: bool = False) -> None:
 
 
 def studies(as_json: bool = False) -> None:
-    show(
-        [
-            {"name": b.name, "question": b.question, "datasets": ", ".join(b.asks.datasets), "citation": b.citation}
-            for b in STUDIES.values()
-        ],
-        as_json,
-    )
+    fields = ("name", "question", "datasets", "citation")
+    known = [(s.name, s.question, ", ".join(s.asks.datasets), s.citation) for s in STUDIES.values()]
+    show([dict(zip(fields, each, strict=True)) for each in known], as_json)
 
 
 def metrics(as_json: bool = False) -> None:

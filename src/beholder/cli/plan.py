@@ -22,6 +22,11 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.rows import PlanOptions
 
 UNKNOWN = "unknown"
+TREE = ("trunk", "branches", "leaves")
+TIME = (
+    "Time is that of scoring everything with an empty store. Loading the model, measuring and drawing the page come on "
+    "top."
+)
 OF_COST = "model device precision processor_seconds stages rehearsed requests tokens_in tokens_out money".split()
 OF_WORK = (
     "study dataset prompts picture_tokens text_tokens text_tokens_one_by_one tokens_estimated flop vision_flop "
@@ -34,28 +39,19 @@ def show_costs(costs: Sequence[Cost]) -> None:
     for place in dict.fromkeys((cost.work.study, cost.work.dataset) for cost in costs):
         of_study = [cost for cost in costs if (cost.work.study, cost.work.dataset) == place]
         columns = {cost.model: readable(cost) for cost in of_study}
-        lines = list(dict.fromkeys(line for column in columns.values() for line in column))
-        show(
-            [
-                {" · ".join(place): line, **{model: column.get(line, "") for model, column in columns.items()}}
-                for line in lines
-            ],
-            as_json=False,
-        )
-    notes = {(cost.model, note): None for cost in costs for note in cost.notes}
-    for model, note in notes:
-        out.print(f"- {model}: {note}", markup=False)
+        lines = dict.fromkeys(line for column in columns.values() for line in column)
+        cells = {line: {model: column.get(line, "") for model, column in columns.items()} for line in lines}
+        show([{" · ".join(place): line, **row} for line, row in cells.items()], as_json=False)
+    notes = [f"{cost.model}: {note}" for cost in costs for note in cost.notes]
     if any(cost.seconds and not cost.requests for cost in costs):
-        out.print(
-            "- Time is that of scoring everything with an empty store. Loading the model, measuring and drawing the "
-            "page come on top.",
-            markup=False,
-        )
+        notes.append(TIME)
+    for note in dict.fromkeys(notes):
+        out.print(f"- {note}", markup=False)
 
 
 def readable(cost: Cost) -> dict[str, str]:
     """The lines of one model's column."""
-    work, task_tokens = cost.work, _split(cost)
+    work = cost.work
     lines = {
         "images": f"{work.pictures.count:,}",
         **({"looked at": f"{work.images:,.0f} times"} if round(work.images) != work.pictures.count else {}),
@@ -65,7 +61,11 @@ def readable(cost: Cost) -> dict[str, str]:
         "text tokens": _count(work.text_tokens, about=work.tokens_estimated),
     }
     if work.text_tokens_one_by_one is not None and cost.requests is None:
-        lines |= task_tokens
+        if all(
+            task.reading and task.reading.shared for task in work.tasks
+        ):  # where they stand in the trees of questions
+            parts = [sum(task.images * getattr(task.reading, name) for task in work.tasks) for name in TREE]
+            lines[" / ".join(TREE)] = " / ".join(map(short, parts))
         lines["text tokens one by one"] = _count(work.text_tokens_one_by_one, about=work.tokens_estimated)
     if cost.requests is None:
         lines |= {
@@ -82,7 +82,8 @@ def readable(cost: Cost) -> dict[str, str]:
             "tokens out": _count(cost.tokens_out),
             "money": UNKNOWN if cost.money is None else f"{cost.money:,.2f}",
         }
-    lines[f"time, {cost.device}" if cost.requests is None else "time"] = _time(cost)
+    time = "{1} ({0} – {2})".format(*map(duration, cost.seconds)) if cost.seconds else UNKNOWN
+    lines[f"time, {cost.device}" if cost.requests is None else "time"] = time
     lines["slowest stage"] = cost.bottleneck or UNKNOWN
     return lines
 
@@ -106,17 +107,6 @@ def as_record(cost: Cost) -> dict[str, object]:
     }
 
 
-def _split(cost: Cost) -> dict[str, str]:
-    """Where the text tokens stand in the trees of questions, all pictures together."""
-    if not all(task.reading and task.reading.shared for task in cost.work.tasks):
-        return {}
-    parts = {"trunk": 0.0, "branches": 0.0, "leaves": 0.0}
-    for task in cost.work.tasks:
-        for name in parts:
-            parts[name] += task.images * getattr(task.reading, name)
-    return {"trunk / branches / leaves": " / ".join(short(value) for value in parts.values())}
-
-
 def _count(value: float | None, *, about: bool = False) -> str:
     """A count; large ones with two digits and a power of ten."""
     if value is None:
@@ -127,13 +117,6 @@ def _count(value: float | None, *, about: bool = False) -> str:
 
 def _size(value: float | None) -> str:
     return UNKNOWN if value is None else size(value)
-
-
-def _time(cost: Cost) -> str:
-    if cost.seconds is None:
-        return UNKNOWN
-    low, expected, high = cost.seconds
-    return f"{duration(expected)} ({duration(low)} – {duration(high)})"
 
 
 # `beholder plan`

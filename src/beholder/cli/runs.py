@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from beholder._gate import read_rules
 from beholder._run import load_run
 from beholder.chapter.numbers import Result
-from beholder.cli.console import err, note, out, say_json
+from beholder.cli.console import err, note, out, say_json, show
 from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.family import VERDICTS
 from beholder.core.errors import BeholderError, MissingData, UsageError
@@ -26,7 +24,7 @@ from beholder.core.record import read_record
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report.drawing import save_charts
-from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, Target, audited_models, log_run
+from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, audited_models, log_run
 from beholder.report.page import write_page
 from beholder.report.report import slug
 from beholder.report.summary import print_summary
@@ -44,15 +42,11 @@ def runs_command(
         raise MissingData(f"There is no folder {folder}. `beholder audit` makes it, unless it is given --out.")
     entries = [entry for path in sorted(folder.iterdir()) if not path.is_symlink() and (entry := _entry(path))]
     entries.sort(key=lambda entry: str(entry["created"]), reverse=True)
-    if as_json:
-        say_json(entries)
-        return
-    table = Table("Folder", "Date", "Models", "Studies", "Findings")
-    for entry in entries:
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in entry["verdicts"].items())
-        cells = (entry["folder"], entry["created"][:10], ", ".join(entry["models"]), ", ".join(entry["studies"]))
-        table.add_row(*map(escape, cells), escape(entry["problem"] or verdicts))
-    out.print(table)
+    for entry in entries if not as_json else ():
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in entry.pop("verdicts").items())
+        entry |= {"created": entry["created"][:10], **{name: ", ".join(entry[name]) for name in ("models", "studies")}}
+        entry["findings"] = entry.pop("problem") or verdicts
+    show(entries, as_json)
 
 
 def _entry(path: Path) -> Result | None:
@@ -80,8 +74,8 @@ def report_command(
     folder: RunFolder = LATEST,
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No summary."),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Print every sentence and the tables."),
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> None:
     run = load_run(folder)
     if as_json:
@@ -131,9 +125,9 @@ def export_command(
     if to == "scores":
         texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}
     elif file is not None and len(several) > 1:
-        texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, Target(each, source)) for each in several}
+        texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, each, source) for each in several}
     else:
-        texts = {file: FORMATS[to](report, Target(model, source))}
+        texts = {file: FORMATS[to](report, model, source)}
     for path, text in texts.items():
         if path is None:
             sys.stdout.write(text)

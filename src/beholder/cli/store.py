@@ -25,12 +25,10 @@ def show_command(context: typer.Context, store: str | None = None, as_json: bool
         context.default_map = {name: given for name in ("verify", "clean")}
         return
     models = stored_models(Store(store_folder(store)))
-    if as_json:
-        say_json([_record(model) for model in models])
-    elif not models:
-        note(f"{store_folder(store)} holds no scores.")
+    if models or as_json:
+        _show(models, as_json)
     else:
-        _show(models)
+        note(f"{store_folder(store)} holds no scores.")
 
 
 def verify_command(store: str | None = None, as_json: bool = False) -> None:
@@ -107,12 +105,17 @@ def _parsed(text: str, units: dict[str, float], option: str, example: str) -> fl
     return float(match[1]) * units[unit]
 
 
-def _show(models: list[StoredModel]) -> None:
-    rows = [{**_record(model), "bytes": size(model.bytes)} for model in models]
-    show([{"size" if key == "bytes" else key: value for key, value in row.items()} for row in rows], as_json=False)
-
-
-def _record(model: StoredModel) -> dict[str, object]:
-    used = datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes")
-    counts = {name: getattr(model, name) for name in ("revision", "images", "prompts", "blocks", "bytes")}
-    return {"name": model.name, "folder": model.folder.name, **counts, "last_used": used}
+def _show(models: list[StoredModel], as_json: bool = False) -> None:
+    show(
+        [
+            {
+                "name": model.name,
+                "folder": model.folder.name,
+                **{name: getattr(model, name) for name in ("revision", "images", "prompts", "blocks")},
+                **({"bytes": model.bytes} if as_json else {"size": size(model.bytes)}),
+                "last_used": datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes"),
+            }
+            for model in models
+        ],
+        as_json,
+    )

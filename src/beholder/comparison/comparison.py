@@ -17,20 +17,15 @@ class Comparison(NamedTuple):
 
     group: str | None
     against: str | None
-    value: float
-    """The first group less, or over, the second."""
-    low: float
-    """Bounds that hold for the whole family: they decide."""
+    value: float  # the first group less, or over, the second
+    low: float  # bounds that hold for the whole family: they decide
     high: float
     p_value: float
     at_most: bool
-    people: int
-    """Of the smallest group."""
+    people: int  # of the smallest group
     verdict: str
-    own: tuple[float, float] = (np.nan, np.nan)
-    """The interval of this number by itself; it decides nothing."""
-    sides: tuple[float, float] | None = None
-    """The value of each group, within the strata."""
+    own: tuple[float, float] = (np.nan, np.nan)  # the interval of this number by itself; it decides nothing
+    sides: tuple[float, float] | None = None  # the value of each group, within the strata
     method: str = ""
 
     def swapped(self) -> Comparison:

@@ -69,7 +69,7 @@ class Part(NamedTuple):
         return np.asarray(enough & np.isfinite(self.value) & np.isfinite(self.deviate))
 
 
-def nothing_told(people: npt.NDArray[np.int_]) -> Part:
+def not_judgeable(people: npt.NDArray[np.int_]) -> Part:
     """Numbers of which nothing can be said: groups are too small."""
     absent, none = np.full(people.shape, np.nan), np.zeros(people.shape)
     return Part(absent, absent, absent, absent, none + 1, np.zeros(0), False, 0.0, people, none)

@@ -44,8 +44,7 @@ class People:
     """Who is shown in each image: `codes[i]` is a number for the person of image i."""
 
     codes: Codes
-    column: str | None = None
-    """The column that says so; None where each image counts as someone else."""
+    column: str | None = None  # the column that says so; None where each image counts as someone else
 
     def __len__(self) -> int:
         return self.count
@@ -99,10 +98,8 @@ class Groups(NamedTuple):
 
     attribute: str
     names: list[str]
-    codes: Codes
-    """The place of each image's group among the names, −1 for none."""
-    numbers: Array | None = None
-    """The attribute as numbers, NaN where unknown; None where it is none."""
+    codes: Codes  # the place of each image's group among the names, −1 for none
+    numbers: Array | None = None  # the attribute as numbers, NaN where unknown; None where it is none
 
     def mask(self, group: int | str) -> npt.NDArray[np.bool_]:
         """The images of one group."""
@@ -239,18 +236,13 @@ def natural(name: str) -> list[tuple[float, str]]:
 class Strata(NamedTuple):
     """Labels to compare within."""
 
-    labels: tuple[str, ...]
-    """The labels that are taken into account."""
+    labels: tuple[str, ...]  # the labels that are taken into account
     cells: Codes
     """Each image's cell of the labels' crossing: people change groups within it; all 0 where labels are taken off."""
-    design: Array
-    """Columns that are taken off additively, `[n_images, n_columns]`; none where cells are used."""
-    coincide: tuple[str, ...] = ()
-    """Labels that cannot be told apart from the groups: they are not taken into account."""
-    crossed: Groups | None = None
-    """The labels' crossing, whether its cells are used or too thin."""
-    attribute: str = ""
-    """What is compared within them."""
+    design: Array  # columns that are taken off additively, `[n_images, n_columns]`; none where cells are used
+    coincide: tuple[str, ...] = ()  # labels that cannot be told apart from the groups: they are not taken into account
+    crossed: Groups | None = None  # the labels' crossing, whether its cells are used or too thin
+    attribute: str = ""  # what is compared within them
 
     @property
     def variant(self) -> str | None:

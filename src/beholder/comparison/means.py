@@ -23,7 +23,7 @@ from beholder.comparison.family import (
     Part,
     largest_of,
     normal_scale,
-    nothing_told,
+    not_judgeable,
     part_from_null,
     skewed,
 )
@@ -290,7 +290,7 @@ def _compared(
     involved = np.where(contrasts != 0, sizes, np.iinfo(int).max).min(axis=1, initial=np.iinfo(int).max)
     people = np.broadcast_to(involved[:, None], shape)
     if not sizes.size or sizes.min() < 2:
-        return nothing_told(people)
+        return not_judgeable(people)
     fit = _Fit(units, count)
     # A departure is the mean of a group's residuals. Strata are taken off its weights too: each shuffle is fitted anew.
     weights = fit.residuals(fit.member / fit.size).T if departures else fit.weights
@@ -512,7 +512,7 @@ def _sloped(
     counts = np.bincount(people.codes).astype(np.float64)
     n, who = len(counts), np.full(shape, len(counts))
     if n < 3 or not len(numbers) or np.ptp(numbers) == 0:
-        return nothing_told(who)
+        return not_judgeable(who)
     gather = sparse.csr_array((np.ones(len(numbers)), (people.codes, np.arange(len(numbers)))))
     means = np.asarray(gather @ np.column_stack([values, numbers, strata.design])) / counts[:, None]
     cells = np.zeros(n, dtype=np.intp)
@@ -523,7 +523,7 @@ def _sloped(
     across = across[:, 0]
     left = np.where(np.abs(left) <= NOTHING * np.abs(values).max(axis=0, initial=0.0), 0.0, left)
     if (np.abs(across) <= 1e-9 * np.abs(numbers).max()).all():
-        return nothing_told(who)
+        return not_judgeable(who)
     weight = across / (across**2).sum()
     free = np.full(shape, float(max(n - 1 - np.linalg.matrix_rank(known), 1)))
 

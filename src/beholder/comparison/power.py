@@ -100,39 +100,33 @@ class Design(NamedTuple):
         return int(np.clip(WORK // (len(self.groups.codes) * len(self.groups.names) * columns), 199, SHUFFLES))
 
 
-def noise_of(people: People, within: float = WITHIN) -> Draw:
+def noise_of(people: People) -> Draw:
     """Normal noise; pictures of one person are alike but for a share of the variance."""
 
     def draw(columns: int, rng: np.random.Generator) -> Array:
         own = rng.standard_normal((people.count, columns))[people.codes]
         if not people.repeated:
             return np.asarray(own)
-        return np.asarray(np.sqrt(1 - within) * own + np.sqrt(within) * rng.standard_normal(own.shape))
+        return np.asarray(np.sqrt(1 - WITHIN) * own + np.sqrt(WITHIN) * rng.standard_normal(own.shape))
 
     return draw
 
 
 def detectable(
-    designs: Sequence[Design],
-    people: People,
-    rng: np.random.Generator,
-    *,
-    power: float = POWER,
-    noise: Draw | None = None,
+    designs: Sequence[Design], people: People, rng: np.random.Generator, *, power: float = POWER
 ) -> list[float]:
     """For each design of one family: how far its smallest group must lie from the others to be found with this power.
 
     In the unit of its scores. NaN where no difference is found so often, or groups are too small.
     """
-    draw = noise or noise_of(people)
-    able = [number for number, each in enumerate(designs) if min(each.groups.sizes(people), default=0) > 1]
-    able = [number for number in able if len(designs[number].groups.names) > 1]
+    draw, sizes = noise_of(people), [each.groups.sizes(people) for each in designs]
+    able = [number for number, each in enumerate(sizes) if len(each) > 1 and min(each) > 1]
     bar, scales = _bar([designs[number] for number in able], people, rng, draw)
-    sizes = np.full(len(designs), np.nan)
+    found = [np.nan] * len(designs)
     for number, scale in zip(able, scales, strict=True):
         if np.isfinite(scale):
-            sizes[number] = _detectable(designs[number], people, rng, draw, bar, scale, power)
-    return [float(size) for size in sizes]
+            found[number] = _detectable(designs[number], people, rng, draw, bar, scale, power)
+    return found
 
 
 def _bar(designs: Sequence[Design], people: People, rng: np.random.Generator, draw: Draw) -> tuple[float, list[float]]:

@@ -28,7 +28,7 @@ from beholder.comparison.family import (
     Part,
     largest_of,
     normal_scale,
-    nothing_told,
+    not_judgeable,
     part_from_null,
 )
 from beholder.comparison.groups import Codes
@@ -75,7 +75,8 @@ class Shuffles:
         for chosen in product(*(list(_arranged(self._labels[rows].tolist())) for rows in places)):
             permutation = np.arange(len(self._labels))
             for rows, labels in zip(places, chosen, strict=True):
-                permutation[rows] = rows[_match(self._labels[rows], np.array(labels))]
+                to, of = (np.argsort(each, kind="stable") for each in (np.array(labels), self._labels[rows]))
+                permutation[rows[to]] = rows[of]
             yield permutation
 
 
@@ -101,12 +102,6 @@ def _arranged(labels: list[int]) -> Iterator[tuple[int, ...]]:
         j = next(j for j in range(len(current) - 1, i, -1) if current[j] > current[i])
         current[i], current[j] = current[j], current[i]
         current[i + 1 :] = current[:i:-1]
-
-
-def _match(labels: Codes, wanted: Codes) -> npt.NDArray[np.intp]:
-    match = np.empty(len(labels), dtype=np.intp)
-    match[np.argsort(wanted, kind="stable")] = np.argsort(labels, kind="stable")
-    return match
 
 
 Array = npt.NDArray[np.float64]
@@ -138,7 +133,10 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     units, known = len(shares), ~np.isnan(shares).any(axis=0)
     shares, weights = np.where(known, shares, 0.0), np.where(known, weights, 0.0)
     exact = 2.0**units <= shuffles
-    signs = _all_signs(units) if exact else rng.choice([-1.0, 1.0], size=(shuffles, units))
+    if exact:
+        signs = np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1), dtype=np.float64)
+    else:
+        signs = rng.choice([-1.0, 1.0], size=(shuffles, units))
     value, error, freedom = _estimates(np.ones((1, units)), shares, weights)
     deviate = _deviates(value, error, freedom)[0]
     scale, largest = largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
@@ -148,10 +146,6 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     least = np.where(error[0] > 0, 0.0, np.abs(value[0]) * (1 - SURE ** (1 / np.maximum(moving, 1))))
     made = np.where(known, value[0], np.nan), error[0], freedom[0], deviate
     return Part(*made, scale, largest, exact, 2.0**units, people, least)
-
-
-def _all_signs(units: int) -> Array:
-    return np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1))
 
 
 def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Array, Array]:
@@ -232,7 +226,7 @@ def compare_ranks(
     one, other = (_centred(rankdata(values), blocks) for values in (first, second))
     length = np.sqrt((one**2).sum() * (other**2).sum())
     if min((one**2).sum(), (other**2).sum()) <= ALIKE:
-        return nothing_told(np.array([len(first)]))
+        return not_judgeable(np.array([len(first)]))
     moves = Shuffles(np.unique(first, return_inverse=True)[1], blocks, rng, shuffles)
     null = np.concatenate([one[part] @ other for part in moves.parts()]) / length
     return part_from_null(

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Generic, TypeVar
 
@@ -77,18 +78,14 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
         if name not in self:
             raise UnknownName(self.kind, name, self)
         if name not in self._things and name in self._lazy:
-            module, _, attribute = self._lazy[name].partition(":")
-            self._things[name] = getattr(import_module(module), attribute)
+            self._things[name] = resolve_name(self._lazy[name])
         elif name not in self._things:
             self._things[name] = self._load_installed(name)
         return self._things[name]
 
     def get(self, name: str, default: Thing | None = None) -> Thing | None:  # type: ignore[override]
         """The thing of that name, or the default: a wrong name is no error here."""
-        try:
-            return self[name]
-        except UnknownName:
-            return default
+        return self[name] if name in self else default  # noqa: SIM401  (this is `get`)
 
     def items(self) -> list[tuple[str, Thing]]:  # type: ignore[override]
         """Every thing that can be loaded; of installed packages, one that cannot is reported once."""

@@ -65,13 +65,6 @@ def file_stamp(path: str) -> str | None:
     return f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}"
 
 
-def _digest_or_none(path: str) -> str | None:
-    try:
-        return file_digest(Path(path))
-    except OSError:
-        return None
-
-
 class FileDigests:
     """File digests remembered between runs, so that a second run over 100,000 images only looks at their dates.
 
@@ -81,19 +74,12 @@ class FileDigests:
     Without the memory (a damaged file, a full disk) everything is read again and nothing else changes.
     """
 
-    def __init__(
-        self,
-        memory: Path,
-        stamp: Callable[[str], str | None] = file_stamp,
-        digest_of: Callable[[str], str | None] = _digest_or_none,
-        *,
-        verify: bool = False,
-        shared: SharedDigests | None = None,
-    ) -> None:
-        """`stamp` stands for the bytes at an address as they are now, `digest_of` reads them."""
+    _stamp: Callable[[str], str | None]  # stands for the bytes at an address as they are now
+    _digest_of: Callable[[str], str | None]  # reads them
+
+    def __init__(self, memory: Path, *, verify: bool = False, shared: SharedDigests | None = None) -> None:
         private_folder(memory.parent)
-        self._memory, self._stamp, self._digest_of, self._verify = memory, stamp, digest_of, verify
-        self._shared = shared
+        self._memory, self._verify, self._shared = memory, verify, shared
         self._stamps: dict[str, str] = {}
 
     def of(self, paths: Sequence[str]) -> list[str | None]:

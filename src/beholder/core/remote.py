@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.errors import BeholderError, MissingData, MissingExtra, RemoteError, first_line, masked
 
-OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}
-"""Protocols whose put is whole or not at all."""
+OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}  # puts are whole
 DATES = ("LastModified", "last_modified", "mtime", "created")
 TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)  # change with the bytes; the first is used
 PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)  # clear enough

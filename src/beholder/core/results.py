@@ -38,32 +38,22 @@ class Row(NamedTuple):
     n: int
     unit: str
     subset: str | None = None
-    group: str | None = None
-    """The name of a group, as the data has it."""
-    against: str | None = None
-    """The other group of a pair: the value is that of `group` over, or less, that of `against`."""
+    group: str | None = None  # the name of a group, as the data has it
+    against: str | None = None  # the other group of a pair: the value is that of `group` over, or less, that of this
     concept: str | None = None
     template: str | None = None
     low: float | None = None
     high: float | None = None
     p_value: float | None = None
-    p_at_most: bool | None = None
-    """True where `p_value` is the smallest that the shuffles could give: the p-value is at most that."""
-    landmark: float | None = None
-    """The value without any effect; without it, the metric's own."""
-    expected: float | None = None
-    """What the value would be without bias, or what it should be."""
-    verdict: str | None = None
-    """What the comparison says, in one of `comparison.VERDICTS`; None where nothing is compared."""
-    equivalence: str | None = None
-    """The answer of a test of equivalence, with the `delta` that was asked for."""
+    p_at_most: bool | None = None  # true where `p_value` is the smallest that the shuffles could give
+    landmark: float | None = None  # the value without any effect; without it, the metric's own
+    expected: float | None = None  # what the value would be without bias, or what it should be
+    verdict: str | None = None  # what the comparison says (`comparison.VERDICTS`); None where nothing is compared
+    equivalence: str | None = None  # the answer of a test of equivalence, with the `delta` that was asked for
     delta: float | None = None
-    variant: str | None = None
-    """In what the number differs from the published measure, such as `within branch`; None where it is that measure."""
-    chance: float | None = None
-    """What a model that knows nothing would get, where that is known."""
-    note: str | None = None
-    """For people; never read back."""
+    variant: str | None = None  # how it differs from the published measure (`within branch`); None where it does not
+    chance: float | None = None  # what a model that knows nothing would get, where that is known
+    note: str | None = None  # for people; never read back
 
 
 def results_table(rows: Iterable[Row], *, study: str, model: str, dataset: str) -> pl.DataFrame:

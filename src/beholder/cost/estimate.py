@@ -72,9 +72,6 @@ def device(name: str) -> Device:
     return Device(name, rows[name][1], 1e9 * memory, 1e9 * bandwidth, 1e12 * bfloat16, 1e12 * float32)
 
 
-# The estimate
-
-
 @dataclass(frozen=True)
 class CostOptions:
     """What is asked of an estimate."""
@@ -86,7 +83,7 @@ class CostOptions:
     on: str | None = option(
         None, "Plan for a GPU by its data sheet: b200, h200, h100, a100, l40s, l4, a10.", panel=COST
     )
-    cards: int = option(1, "How many of these GPUs.", min=1, panel=COST)
+    gpus: int = option(1, "How many of these GPUs.", min=1, panel=COST)
     cores: int | None = option(
         None, "Cores that open images, beside each GPU. Default: 16; here: all.", kind=int, min=1, panel=COST
     )
@@ -110,8 +107,8 @@ class CostOptions:
         return self.on is not None or (self.device != "cpu" and this_machine().gpu_memory > 0)
 
     def __post_init__(self) -> None:
-        if not self.on and (self.cards > 1 or self.decode == "gpu"):
-            option = "--cards" if self.cards > 1 else "--decode gpu"
+        if not self.on and (self.gpus > 1 or self.decode == "gpu"):
+            option = "--gpus" if self.gpus > 1 else "--decode gpu"
             raise UsageError(f"{option} needs a GPU to plan for: add --on NAME.")
 
 
@@ -217,14 +214,8 @@ def _precision(subject: Subject, options: CostOptions) -> str:
     return PRECISIONS.get(options.precision, options.precision)
 
 
-# Here
-
-
 def _here(cost: Cost, timed: Rehearsed, options: CostOptions) -> Cost:
-    """From the rehearsal: images are opened while the model works, on the cores that it leaves.
-
-    Low: both overlap wholly; expected: neither does, since they share cores; high: one core opens all images.
-    """
+    """From the rehearsal. Low: opening overlaps the model's work; expected: not at all; high: on one core."""
     work, count = cost.work, cost.work.pictures.count
     efforts = work.prompts if timed.two_towers else sum(task.images * task.effort for task in work.tasks)
     # Each seconds on the clock and of processors; to read are all texts, or all questions about all pictures.
@@ -234,12 +225,9 @@ def _here(cost: Cost, timed: Rehearsed, options: CostOptions) -> Cost:
     each, all_at_once = opening[0] / (options.cores or usable_cores()), opening[0] + model[0]
     seconds = np.array([max(each, 0.85 * model[0]), each + model[0], 1.25 * all_at_once]) + start[0]
     stages = {"image tower": looking[0], "text tower": reading[0]} if timed.two_towers else {"model": model[0]}
-    return replace(
-        cost,
-        seconds=Span(*seconds.tolist()),
-        processor_seconds=float((opening + model + start)[1]),
-        stages={name: float(value) for name, value in {"opening images": each, **stages}.items()},
-    )
+    stages = {name: float(value) for name, value in {"opening images": each, **stages}.items()}
+    processor = float((opening + model + start)[1])
+    return replace(cost, seconds=Span(*seconds.tolist()), processor_seconds=processor, stages=stages)
 
 
 def _checking(work: Work, timed: Rehearsed) -> Array:
@@ -249,9 +237,6 @@ def _checking(work: Work, timed: Rehearsed) -> Array:
         return np.zeros(2)
     alone = work.tasks[0].effort * read.one_by_one / read.questions / read.read
     return CHECKED * (timed.looking + alone * timed.each)
-
-
-# On a GPU that is not here
 
 
 def on_gpu(cost: Cost, subject: Subject, options: CostOptions, gpu: Device) -> Cost:
@@ -279,16 +264,9 @@ def on_gpu(cost: Cost, subject: Subject, options: CostOptions, gpu: Device) -> C
     vision = model[1] * work.vision_flop / total
     words = "text tower" if subject.kind == "contrastive" else "language model"
     stages = {"opening images": opening[1], "image tower": vision, words: model[1] - vision}
-    return replace(
-        cost,
-        seconds=Span(*(seconds / options.cards + start).tolist()),
-        processor_seconds=float(processor),
-        stages={name: float(value) / options.cards for name, value in stages.items()},
-        notes=tuple(notes),
-    )
-
-
-# Behind a server
+    stages = {name: float(value) / options.gpus for name, value in stages.items()}
+    span = Span(*(seconds / options.gpus + start).tolist())
+    return replace(cost, seconds=span, processor_seconds=float(processor), stages=stages, notes=tuple(notes))
 
 
 def _served(cost: Cost, subject: Subject, options: CostOptions) -> Cost:
@@ -310,13 +288,5 @@ def _served(cost: Cost, subject: Subject, options: CostOptions) -> Cost:
         seconds = Span(*[60 * work.cells / limits.rpm] * 3)
     else:
         notes.append(f"Time is unknown: it is the server's; {PREFIX}RPM (requests a minute) would give it.")
-    return replace(
-        cost,
-        seconds=seconds,
-        stages={"server": seconds.expected} if seconds else {},
-        requests=work.cells,
-        tokens_in=tokens_in,
-        tokens_out=out,
-        money=money,
-        notes=tuple(notes),
-    )
+    cost = replace(cost, requests=work.cells, tokens_in=tokens_in, tokens_out=out, money=money, notes=tuple(notes))
+    return replace(cost, seconds=seconds, stages={"server": seconds.expected} if seconds else {})

@@ -121,15 +121,9 @@ def _served(name: str, address: Address) -> Subject:
 
 def _onnx(name: str, folder: Path) -> Subject:
     width, graphs = read_config(folder).get("embedding_dim"), matching(folder, ("*.onnx",))
-    return Subject(
-        name,
-        "contrastive",
-        unknown="an ONNX graph does not state its layers",
-        folder=folder,
-        here=bool(graphs),
-        width=width if isinstance(width, int) else None,
-        file_bytes=sum(path.stat().st_size for path in graphs),
-    )
+    known = Subject(name, "contrastive", unknown="an ONNX graph does not state its layers", folder=folder)
+    size = sum(path.stat().st_size for path in graphs)
+    return replace(known, here=bool(graphs), width=width if isinstance(width, int) else None, file_bytes=size)
 
 
 def _cached(load: str) -> Path | None:
@@ -143,9 +137,6 @@ def _cached(load: str) -> Path | None:
     except (ImportError, ValueError):
         return None
     return Path(path).parent if isinstance(path, str) else None
-
-
-# Shapes
 
 
 class UnknownShape(ModelError):  # noqa: N818
@@ -175,8 +166,7 @@ class Layers:
         return self.count * (attention + self.feed_forward)
 
     def flop(self, tokens: float, pairs: float, *, answers: float | None = None) -> float:
-        """For so many tokens, of which so many pairs look at each other; the last layer's feed-forward part is
-        computed only for the tokens that give answers, where their number is known."""
+        """For so many tokens and pairs of them; where `answers` are known, only they meet the last feed-forward."""
         spared = 0.0 if answers is None else 2 * (tokens - answers) * self.feed_forward
         return 2 * tokens * self.parameters - spared + 4 * pairs * self.heads * self.head_width * self.count
 
@@ -262,10 +252,7 @@ class Shapes:
         return self.words.layers.flop(tokens, pairs) + 2 * texts * self.words.head
 
     def resized(self, height: int, width: int) -> tuple[int, int] | None:
-        """How large the tower is given a picture whose shape is kept; None where all become one size.
-
-        As Qwen's processor does by default: sides in whole merged patches, area within its bounds.
-        """
+        """How large the tower is given a picture whose shape is kept, as by Qwen's processor; else None."""
         if self.vision.side:
             return None
         step = self.vision.patch * self.vision.merged
@@ -278,9 +265,6 @@ def known_configs() -> Mapping[str, ConfigFile]:
     """Configs of models of the catalogue by what they are loaded with, as far as a table of sizes needs them."""
     table: ConfigFile = json.loads((files("beholder.cost") / "shapes.json").read_text(encoding="utf-8"))
     return {name: entry["config"] for entry in table["configs"] for name in entry["names"]}
-
-
-# Reading configs
 
 
 def shapes_of(config: ConfigFile) -> Shapes:
@@ -365,13 +349,7 @@ def _qwen_tower(vision: ConfigFile, kind: str, width: int) -> Vision:
     merged, patch = vision.get("spatial_merge_size", 2), vision["patch_size"]
     inner = layers.width * merged**2
     mergers = 1 + len(vision.get("deepstack_visual_indexes", ())) * (kind == "qwen3_vl")
-    return Vision(
-        layers,
-        patch,
-        None,
-        3 * vision.get("temporal_patch_size", 2) * patch**2 * layers.width,
-        merged=merged,
-        window=vision["window_size"] // patch if kind == "qwen2_5_vl" else None,
-        whole=sum(layer < layers.count for layer in vision.get("fullatt_block_indexes", ())),
-        per_token=mergers * inner * (inner + width),
-    )
+    per_patch = 3 * vision.get("temporal_patch_size", 2) * patch**2 * layers.width
+    tower = Vision(layers, patch, None, per_patch, merged=merged, per_token=mergers * inner * (inner + width))
+    whole = sum(layer < layers.count for layer in vision.get("fullatt_block_indexes", ()))
+    return replace(tower, window=vision["window_size"] // patch if kind == "qwen2_5_vl" else None, whole=whole)

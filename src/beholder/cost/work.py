@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -92,9 +92,6 @@ def _size(uri: str) -> Size | None:
     return height, width
 
 
-# Tokens
-
-
 class Reading(NamedTuple):
     """What a language model reads about one picture, in tokens."""
 
@@ -135,17 +132,9 @@ def reading(sequences: Sequence[Sequence[int]], picture: int, *, shared: bool, a
         starts = np.arange(tree.trunk, tree.size, RUN)
         width = int(tree.depth[starts].max()) if len(starts) else 0
         pairs = float(tree.trunk**2 + len(starts) * RUN * (width + RUN))
-    return Reading(
-        picture,
-        tree.trunk - picture,
-        tree.size - tree.trunk - leaves,
-        leaves,
-        sum(lengths),
-        sum(count * length for count, length in whole),
-        pairs,
-        len(sequences),
-        shared,
-    )
+    words = tree.trunk - picture, tree.size - tree.trunk - leaves, leaves
+    in_batches = sum(count * length for count, length in whole)
+    return Reading(picture, *words, sum(lengths), in_batches, pairs, len(sequences), shared)
 
 
 def estimated(questions: Sequence[str], picture: int, *, shared: bool, at_once: int = 1) -> Reading:
@@ -185,9 +174,6 @@ def padded(lengths: Sequence[int], batch: int, length: int, *, full: bool) -> li
     return [(len(part), length if full else min(length or max(part), max(part))) for part in parts]
 
 
-# Work
-
-
 @dataclass(frozen=True)
 class Asked:
     """A task: how many pictures meet which prompts."""
@@ -219,14 +205,14 @@ class Work:
     prompts: int  # different texts
     cells: float
     tasks: tuple[Asked, ...]
-    picture_tokens: float | None
-    text_tokens: float | None  # as they are read: what questions share is read once
-    text_tokens_one_by_one: float | None
-    tokens_estimated: bool
-    vision_flop: float | None
-    text_flop: float | None
-    bytes_read: float | None
-    bytes_written: float | None
+    picture_tokens: float | None = None
+    text_tokens: float | None = None  # as they are read: what questions share is read once
+    text_tokens_one_by_one: float | None = None
+    tokens_estimated: bool = False
+    vision_flop: float | None = None
+    text_flop: float | None = None
+    bytes_read: float | None = None
+    bytes_written: float | None = None
     bytes_sent: float | None = None  # to the server of a served model
 
     @property
@@ -254,49 +240,38 @@ class Counter:
         unique = len({uri for task in tasks for uri in task.dataset.table["uri"].to_list()})
         pictures = replace(pictures, count=round(factor * unique))
         cells = sum(task.images * len(task.questions) for task in asked)
-        counted = self._two_towers if kind in ("contrastive", "baseline") else self._by_pair
-        return counted(study.name, dataset.name, pictures, asked, cells)
+        texts = list(dict.fromkeys(text for task in asked for text in task.questions))
+        work = Work(study.name, dataset.name, pictures, pictures.count, len(texts), cells, asked)
+        work = self._two_towers(work, texts) if kind in ("contrastive", "baseline") else self._by_pair(work)
+        return replace(work, bytes_read=pictures.files(work.images))
 
-    def _two_towers(self, study: str, dataset: str, pictures: Pictures, tasks: tuple[Asked, ...], cells: float) -> Work:
-        subject, shapes, count = self.subject, self.subject.shapes, pictures.count
-        texts = list(dict.fromkeys(text for task in tasks for text in task.questions))
+    def _two_towers(self, work: Work, texts: list[str]) -> Work:
+        subject, shapes, count = self.subject, self.subject.shapes, work.pictures.count
         lengths, exact = text_lengths(texts, subject.folder)
         words = shapes.words if shapes else None
         parts = padded(lengths, self._texts, words.length if words else 0, full=bool(words and words.padded))
         tokens = sum(n * length for n, length in parts)
         pairs = sum(n * length**2 for n, length in parts)
         vision = shapes.vision if shapes and shapes.vision.side is not None else None
-        return Work(
-            study,
-            dataset,
-            pictures,
-            images=count,
-            prompts=len(texts),
-            cells=cells,
-            tasks=tasks,
+        return replace(
+            work,
             picture_tokens=count * vision.handed_on() if vision else None,
             text_tokens=tokens if subject.kind != "baseline" else None,
-            text_tokens_one_by_one=None,
             tokens_estimated=not exact,
             vision_flop=count * vision.flop() if vision else None,
             text_flop=shapes.text_flop(tokens, pairs, len(texts)) if shapes else None,
-            bytes_read=pictures.files(count),
             bytes_written=(count + len(texts)) * (4 * PACKED * subject.width + KEY) if subject.width else None,
         )
 
-    def _by_pair(self, study: str, dataset: str, pictures: Pictures, tasks: tuple[Asked, ...], cells: float) -> Work:
-        tasks = tuple(self.read(task, pictures) for task in tasks)
+    def _by_pair(self, work: Work) -> Work:
+        tasks = tuple(self.read(task, work.pictures) for task in work.tasks)
         images, served = sum(task.images for task in tasks), self.subject.served is not None
         known = [(task.images, task.reading) for task in tasks if task.reading]
         read = known if len(known) == len(tasks) else []
         channels = len(SERVED_CHANNELS) if served else CHANNELS[self.subject.kind]
-        return Work(
-            study,
-            dataset,
-            pictures,
+        return replace(
+            work,
             images=images,
-            prompts=len({text for task in tasks for text in task.questions}),
-            cells=cells,
             tasks=tasks,
             picture_tokens=_sum(n * one.picture * (one.questions if served else 1) for n, one in read),
             text_tokens=_sum(n * (one.text if one.shared and not served else one.text_one_by_one) for n, one in read),
@@ -304,9 +279,8 @@ class Counter:
             tokens_estimated=self._tokens is None,
             vision_flop=_sum(task.images * task.looking for task in tasks if task.looking is not None),
             text_flop=_sum(task.images * task.answering for task in tasks if task.answering is not None),
-            bytes_read=pictures.files(images),
-            bytes_written=cells * 4 * channels * PACKED + images * KEY,
-            bytes_sent=self._sent(pictures) * cells if served else None,
+            bytes_written=work.cells * 4 * channels * PACKED + images * KEY,
+            bytes_sent=self._sent(work.pictures) * work.cells if served else None,
         )
 
     @cached_property
@@ -333,16 +307,9 @@ class Counter:
         if by_hand is None and shapes is None:
             return task
         sizes = [shapes.resized(*size) if shapes else None for size in pictures.sizes]
-        shared = not (shapes and shapes.looks_back)
-        read = {
-            size: estimated(
-                task.questions,
-                by_hand or (shapes.vision.handed_on(size) if shapes else 0),
-                shared=shared,
-                at_once=self._at_once,
-            )
-            for size in set(sizes)
-        }
+        tokens = {size: by_hand or (shapes.vision.handed_on(size) if shapes else 0) for size in sizes}
+        estimate = partial(estimated, shared=not (shapes and shapes.looks_back), at_once=self._at_once)
+        read = {size: estimate(task.questions, count) for size, count in tokens.items()}
         return asked_about(task, [(read[size], size) for size in sizes], self.subject)
 
     def _sent(self, pictures: Pictures) -> float:

@@ -100,20 +100,16 @@ def fetch_archive(url: str, folder: Path, *, keep: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
         archive = Path(scratch) / "archive.zip"
-        _download(url, archive, folder / keep)
+        try:
+            with urllib.request.urlopen(url, timeout=60) as response, archive.open("wb") as file:
+                shutil.copyfileobj(response, file)
+        except (urllib.error.URLError, TimeoutError, OSError) as error:
+            raise MissingData(
+                f"{url} could not be downloaded ({error}).\nOn a machine with a network: download that file, unpack "
+                f"it, and put its folder '{keep}' at {folder / keep}."
+            ) from error
         unpack_folder(archive, keep, Path(scratch) / "unpacked")
         (Path(scratch) / "unpacked").replace(folder / keep)
-
-
-def _download(url: str, target: Path, destination: Path) -> None:
-    try:
-        with urllib.request.urlopen(url, timeout=60) as response, target.open("wb") as file:
-            shutil.copyfileobj(response, file)
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
-        raise MissingData(
-            f"{url} could not be downloaded ({error}).\nOn a machine with a network: download that file, unpack it, "
-            f"and put its folder '{destination.name}' at {destination}."
-        ) from error
 
 
 def unpack_folder(archive: Path, keep: str, target: Path) -> None:

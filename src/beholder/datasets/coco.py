@@ -89,20 +89,13 @@ def read_instances(path: Path) -> Instances:
     missing = [key for key in ("images", "categories") if not getattr(instances, key)]
     if missing:
         raise DataError(f"{path} holds no '{missing[0]}': expected images, annotations and categories.")
-    _refuse_strangers(instances)
-    return instances
-
-
-def _refuse_strangers(instances: Instances) -> None:
-    """Boxes in images, or of categories, that the file does not list."""
-    images, categories = (instances.image, instances.images), (instances.category, instances.categories)
-    for kind, (used, known) in (("image", images), ("category", categories)):
-        strangers = set(used) - set(known)
-        if strangers:
+    for kind, known in (("image", instances.images), ("category", instances.categories)):
+        if strangers := set(getattr(instances, kind)) - set(known):
             raise DataError(
-                f"{instances.path}: {len(strangers)} {kind} numbers of its annotations are not listed in it, "
+                f"{path}: {len(strangers)} {kind} numbers of its annotations are not listed in it, "
                 f"such as {min(strangers)}."
             )
+    return instances
 
 
 def _new(tables: JsonTables, record: Record, known: Collection[int]) -> int:
@@ -194,7 +187,7 @@ def grouped(
     sizes = Counter(len(names) for names in named.values())
     steps.add("with captions", len(words_by_image))
     several = len(words_by_image) - sizes[0] - sizes[1]
-    steps.note(f"captions name no group of {sizes[0]:,} images and several of {several:,}")
+    steps.append(f"captions name no group of {sizes[0]:,} images and several of {several:,}")
     single = {image: names[0] for image, names in named.items() if len(names) == 1}
     steps.add(f"captions name exactly one group of {groups.attribute}", len(single))
     if without:
@@ -213,7 +206,7 @@ def frequent_categories(
     """
     path = _training_file(chosen, "train", folder, "instances_train2017.json")
     if path is None:
-        steps.note(
+        steps.append(
             f"concepts: all {len(instances.categories)} categories, for no training annotations are here; the study "
             f"keeps those in at least {chosen.text('concept_images')} training images (--set train=FILE)"
         )
@@ -224,12 +217,12 @@ def frequent_categories(
     frequency = Counter(train.categories[category] for _, category in pairs)
     fewest = chosen.number("concept_images")
     kept = frozenset(n for n, name in instances.categories.items() if frequency[name] >= fewest)
-    steps.note(
+    steps.append(
         f"concepts: {len(kept)} of {len(instances.categories)} categories are in at least {fewest} of the "
         f"{len(counted):,} images of {path.name}{which}"
     )
     if fallen := sorted(name for n, name in instances.categories.items() if n not in kept):
-        steps.note(f"concepts left out: {', '.join(f'{name} ({frequency[name]})' for name in fallen)}")
+        steps.append(f"concepts left out: {', '.join(f'{name} ({frequency[name]})' for name in fallen)}")
     return kept
 
 
@@ -269,7 +262,7 @@ def _tables(
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
     steps.add("at least one of the concepts is in the image", table.height)
     if not table.height:
-        raise DataError(f"No image is left of {instances.path} after these steps:\n" + "\n".join(steps.notes))
+        raise DataError(f"No image is left of {instances.path} after these steps:\n" + "\n".join(steps))
     return table, objects
 
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import polars as pl
 
-from beholder.core.digests import FileDigests, SharedDigests, digest
+from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.core.tables import column_in
 from beholder.datasets.content import digest_of, is_file, stamp
-from beholder.datasets.images import OF_FILES, Changed, Drawing, Source, changed_uri, files_of, is_plain_file, source_of
+from beholder.datasets.images import DRAWN, OF_FILES, Changed, Source, changed_uri, files_of, is_plain_file, source_of
 from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
 from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts
 from beholder.glasshouse.portrait import RENDERER_VERSION
@@ -76,20 +76,15 @@ class Dataset:
     revision: str
     licence: str
     table: pl.DataFrame
-    notes: tuple[str, ...] = ()
-    """What a reader of the results should know about the data."""
-    partial: bool = False
-    """Whether users often have only some of its images; missing ones are then left out and counted."""
+    notes: tuple[str, ...] = ()  # what a reader of the results should know about the data
+    partial: bool = False  # whether users often have only some of its images; missing ones are left out and counted
     remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
     """Notes on the rows that are left, such as groups that are no longer balanced."""
     objects: pl.DataFrame | None = field(default=None, compare=False)
     """The annotated objects, one row per picture and concept (`datasets.objects`); None without annotations."""
-    group_words: GroupWords | None = None
-    """The attribute whose groups were read from words, and those words; None if the source labels its groups."""
-    source_ids: frozenset[str] | None = None
-    """Every image of the source, including those that were filtered out; None if the table has them all."""
-    made: bool = False
-    """Whether its loader wrote the addresses: only then may they name crops, changes and parts of files."""
+    group_words: GroupWords | None = None  # the words that its groups were read from; None if the source labels them
+    source_ids: frozenset[str] | None = None  # every image of the source, also those filtered out; None: all are here
+    made: bool = False  # whether its loader wrote the addresses: only then may they name crops, changes, parts of files
 
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
@@ -176,7 +171,7 @@ def with_steps(dataset: Dataset, steps: Steps, every: Iterable[str]) -> Dataset:
     """A selection by words: its notes are the steps and how many images each group has, also of what will be left."""
     assert dataset.group_words is not None
     counts = partial(group_counts, attribute=dataset.group_words.attribute)
-    notes = (*steps.notes, counts(dataset.table))
+    notes = (*steps, counts(dataset.table))
     return replace(dataset, notes=notes, partial=True, remarks=lambda rows: [counts(rows)], source_ids=frozenset(every))
 
 
@@ -192,45 +187,30 @@ def with_bins(dataset: Dataset, bins: Mapping[str, Edges]) -> Dataset:
     return replace(dataset, table=dataset.table.with_columns(columns)) if columns else dataset
 
 
-class ImageDigests:
+class ImageDigests(FileDigests):
     """Digests of image contents, so that equal pictures are scored once wherever they are stored."""
 
-    def __init__(self, memory: Path, *, verify: bool = False, shared: SharedDigests | None = None) -> None:
-        self._files = FileDigests(memory, stamp, digest_of, verify=verify, shared=shared)
+    _stamp, _digest_of = staticmethod(stamp), staticmethod(digest_of)
 
     def of(self, uris: Sequence[str]) -> list[str | None]:
         """One digest per address; None for a file that does not exist."""
         files = list(dict.fromkeys(path for uri in uris for path in files_of(uri)))
-        content = dict(zip(files, self._files.of(files), strict=True))
+        content = dict(zip(files, super().of(files), strict=True))
         return [_image_digest(source_of(uri), content) for uri in uris]
 
     def remembered(self, uris: Sequence[str]) -> list[str | None]:
         """As `of`, without reading plain files that are not known yet: those are NOT_HASHED."""
         plain = [uri for uri in uris if is_plain_file(uri)]
-        known = dict(zip(plain, self._files.remembered(plain), strict=True))
+        known = dict(zip(plain, super().remembered(plain), strict=True))
         made = [uri for uri in uris if uri not in known]
         known.update(zip(made, self.of(made), strict=True))
         return [known[uri] for uri in uris]
-
-    def expect(self, uri: str) -> None:
-        """A file that is not known yet is going to be read."""
-        self._files.expect(uri)
-
-    def remember(self, digests: Mapping[str, str]) -> None:
-        """Keep the digests of files that were expected."""
-        self._files.remember(digests)
-
-    def close(self) -> None:
-        """Tell other machines what was learned, where the store is behind a URI."""
-        self._files.close()
 
 
 def _image_digest(source: Source, content: Mapping[str, str | None]) -> str | None:
     """A file's own digest; for a crop, that of its files and of how it is cut; for a drawing, that of its address."""
     if isinstance(source, str):
-        return content[source]
-    if isinstance(source, Drawing):
-        return digest([source.address, RENDERER_VERSION])
+        return digest([source, RENDERER_VERSION]) if source.startswith(DRAWN) else content[source]
     if isinstance(source, Changed):
         whole = _image_digest(source.source, content)
         return digest([whole, source.change]) if whole else None
@@ -245,28 +225,17 @@ class DatasetSource:
     name: str
     title: str
     licence: str
-    origin: str
-    """Where a person can get it."""
-    layout: str
-    """What its folder must hold."""
-    images: int
-    """How many images the published set has."""
-    load: Callable[..., Dataset]
-    """Reads it from its folder; also takes the chosen settings if it has any."""
-    fetch: Callable[[Path], None] | None = None
-    """Downloads it into a folder; None if its licence or size forbids that."""
-    embedded: bool = False
-    """Made by Beholder itself: needs no folder."""
-    directory: str = ""
-    """The name of its folder, if it differs from its own name."""
-    count: Callable[[Path], int] | None = None
-    """Counts the images in its folder without reading its tables; None if its table names them all."""
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    """What the user can choose about how it is read."""
-    labels: str = ""
-    """Where the labels of people come from."""
-    intended: str = ""
-    """What it was made for."""
+    origin: str  # where a person can get it
+    layout: str  # what its folder must hold
+    images: int  # how many images the published set has
+    load: Callable[..., Dataset]  # reads it from its folder; also takes the chosen settings if it has any
+    fetch: Callable[[Path], None] | None = None  # downloads it into a folder; None if its licence or size forbids that
+    embedded: bool = False  # made by Beholder itself: needs no folder
+    directory: str = ""  # the name of its folder, if it differs from its own name
+    count: Callable[[Path], int] | None = None  # counts images without reading tables; None if its table names them all
+    settings: Mapping[str, Setting] = field(default_factory=dict)  # what the user can choose about how it is read
+    labels: str = ""  # where the labels of people come from
+    intended: str = ""  # what it was made for
 
     def folder(self, root: str | Path) -> Path:
         """Its own folder below the folder of all data sets."""

@@ -42,9 +42,6 @@ class _Shard(NamedTuple):
     cells: list[tuple[int, int]]  # row group and row of every picture
     column: str
 
-    def uris(self) -> list[str]:
-        return [str(Part("hf", self.path, group, row, self.column)) for group, row in self.cells]
-
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """All rows with a picture, or those of one split; a folder of image files is read as `folder:PATH` is."""
@@ -194,7 +191,8 @@ def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
         ids = [row.get("path") if row else None for row in shard.table.column(shard.column).to_pylist()]
     if None in ids or len(set(ids)) < len(ids):
         ids = [f"{shard.name}#{row}" for row in range(len(shard.cells))]
-    keys = pl.DataFrame({"image_id": ids, "uri": shard.uris()}, schema={"image_id": pl.String, "uri": pl.String})
+    uris = [str(Part("hf", shard.path, group, row, shard.column)) for group, row in shard.cells]
+    keys = pl.DataFrame({"image_id": ids, "uri": uris}, schema={"image_id": pl.String, "uri": pl.String})
     table = keys.hstack(table.drop("image_id", "uri", strict=False))
     return table.with_columns(split=pl.lit(split)) if split and "split" not in table.columns else table
 

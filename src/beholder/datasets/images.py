@@ -1,7 +1,6 @@
 """What a picture is made of, and how it is opened: RGB and upright, or `BadImage`.
 
-    str        a file, or a part of one (`content.py`)
-    Drawing    one of Glasshouse
+    str        a file, a part of one (`content.py`), or a drawing of Glasshouse
     Crop       a box of a file, perhaps as bright as the same box of another
     Changed    any of these after a change
 
@@ -184,12 +183,6 @@ DRAWN, CROPPED, CHANGED = "glasshouse:", "crop:", "perturbed:"
 OF_FILES = r"^(?:(?:crop|perturbed|wds):|hf:(?:[^/]|/[^/]|$))"  # addresses that only loaders write; hf:// is a URI
 
 
-class Drawing(NamedTuple):
-    """A picture that Glasshouse draws."""
-
-    address: str
-
-
 class Crop(NamedTuple):
     """A box of a file, optionally as bright as the same box of another."""
 
@@ -205,14 +198,12 @@ class Changed(NamedTuple):
     source: Source
 
 
-Source = str | Drawing | Crop | Changed
+Source = str | Crop | Changed
 
 
 @lru_cache(maxsize=65536)
 def source_of(uri: str) -> Source:
     """What the address in a data set's table stands for."""
-    if uri.startswith(DRAWN):
-        return Drawing(uri)
     if uri.startswith(CROPPED):
         parts = json.loads(uri.removeprefix(CROPPED))
         left, top, right, bottom = parts["box"]
@@ -241,7 +232,7 @@ def files_of(uri: str) -> list[str]:
         source = source.source
     if isinstance(source, Crop):
         return [source.path, source.match] if source.match else [source.path]
-    return [] if isinstance(source, Drawing) else [source]
+    return [] if source.startswith(DRAWN) else [source]
 
 
 def is_plain_file(uri: str) -> bool:
@@ -255,19 +246,19 @@ def open_image(uri: str, data: bytes | None = None) -> Image.Image:
 
 
 def _made(source: Source) -> Image.Image:
-    if isinstance(source, str):
-        return open_file(source)
     if isinstance(source, Changed):
         return changed(_made(source.source), source.change)
     if isinstance(source, Crop):
         part = open_file(source.path).crop(source.box)
         return brightened(part, _reference_brightness(source.match, source.box)) if source.match else part
+    if not source.startswith(DRAWN):
+        return open_file(source)
     from beholder.glasshouse.portrait import open_uri  # here, so that a worker process starts without it
 
     try:
-        return open_uri(source.address)
+        return open_uri(source)
     except ValueError as error:
-        raise BadImage(source.address, str(error)) from error
+        raise BadImage(source, str(error)) from error
 
 
 # Which pictures cannot be read

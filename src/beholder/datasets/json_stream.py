@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from beholder.core.errors import DataError
+from beholder.core.read import HALF
 
 Record = dict[str, Any]  # a JSON object as the file has it; readers check each value
 CHUNK = 1 << 20
 LONGEST_RECORD = 64 << 20
 BLANKS = re.compile(r"[\ufeff\s]*")
-HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape that is one of two halves of a character
 EDGE = 16  # a parser that stumbles this near to the end of what was read may only lack the rest of a word
 
 

@@ -94,20 +94,13 @@ class Settings:
         return existing
 
 
-class Steps:
-    """Filters in their order, as notes for the record."""
-
-    def __init__(self) -> None:
-        self.notes, self.count = list[str](), 0
+class Steps(list[str]):
+    """Filters in their order, and what there is to know between them, as notes for the record."""
 
     def add(self, name: str, images: int) -> None:
         """A filter, and how many images are left after it."""
-        self.count += 1
-        self.notes.append(f"step {self.count}, {name}: {images:,} images")
-
-    def note(self, text: str) -> None:
-        """Something to know between two steps."""
-        self.notes.append(text)
+        number = 1 + sum(note.startswith("step ") for note in self)
+        self.append(f"step {number}, {name}: {images:,} images")
 
 
 def group_counts(table: pl.DataFrame, attribute: str) -> str:
@@ -140,17 +133,8 @@ class GroupWords:
                 both = f"{seen[word]} and for {group}"
                 raise DataError(f"{self.attribute}: {word!r} stands for {both}; a word has one group.")
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups, in the order they were declared."""
-        return tuple(self.words)
-
     def named(self, words: Iterable[str]) -> tuple[str, ...]:
-        """The groups that these words name.
-
-        >>> GENDER_WORDS.named({"a", "boy", "and", "his", "dog"})
-        ('man',)
-        """
+        """The groups that these words name."""
         present = set(words)
         return tuple(group for group, own in self.words.items() if not present.isdisjoint(own))
 

@@ -8,8 +8,7 @@ they are there `image_data.json` (picture sizes, for areas), `object_alias.txt` 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,53 +29,19 @@ Aliases = Mapping[str, str]  # a name and the one that stands for it
 
 
 @dataclass
-class _Concept:
-    """One concept in one image."""
-
-    instances: int = 0
-    area: float | None = None
-    names: dict[str, None] = field(default_factory=dict)
-
-
-@dataclass
 class Collected:
     """What is kept of the stream."""
 
     every_image: list[str] = field(default_factory=list)
     single_group: int = 0  # images whose objects name one group, before those that are left out
-    image_ids: list[str] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
+    images: list[tuple[str, str]] = field(default_factory=list)  # those that are kept, with their group
     unnamed: int = 0  # objects without a synset in the kept images
-    images_with: Counter[tuple[str, str]] = field(default_factory=Counter)  # kept images of a group, by concept
-    concepts: dict[str, None] = field(default_factory=dict)  # every concept that was met
-    _parts: list[pl.DataFrame] = field(default_factory=list)
-    _rows: list[tuple[str, str, int, float | None, list[str]]] = field(default_factory=list)
-
-    def add(self, image_id: str, group: str, concepts: Mapping[str, _Concept]) -> None:
-        """An image with its concepts."""
-        self.image_ids.append(image_id)
-        self.groups.append(group)
-        self.concepts.update(dict.fromkeys(concepts))
-        for name, concept in concepts.items():
-            self.images_with[group, name] += 1
-            self._rows.append((image_id, name, concept.instances, concept.area, list(concept.names)))
-        if len(self.image_ids) % PART == 0:
-            self._pack()
-
-    def objects(self, kept: Iterable[str]) -> pl.DataFrame:
-        """One row per image and kept concept."""
-        self._pack()
-        wanted = pl.Series("concept", list(kept), pl.String).to_frame()
-        return pl.concat(self._parts).join(wanted, on="concept", how="semi", maintain_order="left")
-
-    def _pack(self) -> None:
-        self._parts.append(pl.DataFrame(self._rows, schema=SCHEMA, orient="row"))
-        self._rows = []
+    parts: list[pl.DataFrame] = field(default_factory=list)  # one row per image and concept
 
 
 def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes: Sizes, aliases: Aliases) -> Collected:
     """The images whose synsets and names point to one group and to nothing that excludes, with their concepts."""
-    collected, records = Collected(), JsonRecords(path)
+    collected, records, rows = Collected(), JsonRecords(path), list[Row]()
     for record in records:
         image_id = str(records.number(record, "image_id"))
         collected.every_image.append(image_id)
@@ -88,11 +53,22 @@ def read_objects(path: Path, groups: GroupWords, without: frozenset[str], sizes:
         collected.single_group += 1
         if words.isdisjoint(without):
             collected.unnamed += sum(not synsets for synsets, _, _ in things)
-            collected.add(image_id, groups_named[0], _concepts(things, sizes.get(image_id)))
+            collected.images.append((image_id, groups_named[0]))
+            size = sizes.get(image_id)
+            rows += [
+                (image_id, synset, 1, min(pixels / size, 1.0) if size else None, names)
+                for synsets, names, pixels in things
+                for synset in dict.fromkeys(synsets)  # an object with several counts for each
+            ]
+            if len(collected.images) % PART == 0:
+                collected.parts.append(_by_concept(rows))
+                rows = []
+    collected.parts.append(_by_concept(rows))
     return collected
 
 
 Thing = tuple[list[str], list[str], float]  # an object's synsets, its names, and the pixels of its box
+Row = tuple[str, str, int, float | None, list[str]]  # as `SCHEMA` has it
 
 
 def _things(records: JsonRecords, record: Record, aliases: Aliases) -> list[Thing]:
@@ -112,17 +88,10 @@ def _things(records: JsonRecords, record: Record, aliases: Aliases) -> list[Thin
         raise records.fault(f"has an object without synsets, names, w or h as they should be ({error})") from None
 
 
-def _concepts(things: list[Thing], size: int | None) -> dict[str, _Concept]:
-    """The synsets of an image; an object with several counts for each."""
-    concepts: dict[str, _Concept] = {}
-    for synsets, names, pixels in things:
-        for synset in dict.fromkeys(synsets):
-            concept = concepts.setdefault(synset, _Concept())
-            concept.instances += 1
-            concept.names.update(dict.fromkeys(names))
-            if size:
-                concept.area = max(concept.area or 0.0, min(pixels / size, 1.0))
-    return concepts
+def _by_concept(rows: list[Row]) -> pl.DataFrame:
+    met = pl.DataFrame(rows, schema=SCHEMA, orient="row").group_by("image_id", "concept", maintain_order=True)
+    names = pl.col("names").explode().drop_nulls().unique(maintain_order=True)
+    return met.agg(pl.col("instances").sum(), pl.col("area").max(), names)
 
 
 def _words(value: object) -> list[str]:
@@ -220,8 +189,8 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     steps.add("with annotated objects", len(collected.every_image))
     steps.add(f"objects name exactly one group of {groups.attribute}", collected.single_group)
     if chosen.words("without"):
-        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.image_ids))
-    steps.note(f"{collected.unnamed:,} objects of these images have no synset and are left out")
+        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.images))
+    steps.append(f"{collected.unnamed:,} objects of these images have no synset and are left out")
     table, objects = frequent_concepts(collected, groups, chosen.number("group_images"), steps)
     files = image_files(folder)
     uris = [files.get(image, str(folder / "VG_100K" / f"{image}.jpg")) for image in table["image_id"]]
@@ -237,7 +206,7 @@ def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Step
     if path.is_file():
         return path
     lost = {"image_data": "areas of objects are unknown", "aliases": "names stay as annotators wrote them"}
-    steps.note(f"{name} is not here: {lost[setting]}")
+    steps.append(f"{name} is not here: {lost[setting]}")
     return None
 
 
@@ -245,22 +214,20 @@ def frequent_concepts(
     collected: Collected, groups: GroupWords, fewest: int, steps: Steps
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The concepts in enough images of every group, and the images that have one."""
-    kept = [
-        concept
-        for concept in collected.concepts
-        if all(collected.images_with[group, concept] >= fewest for group in groups.groups)
-    ]
-    steps.note(
-        f"concepts: {len(kept):,} of {len(collected.concepts):,} synsets are in at least {fewest} images of every group"
-    )
+    table = pl.DataFrame(collected.images, schema={"image_id": pl.String, "group": pl.String}, orient="row")
+    objects = pl.concat(collected.parts)
+    grouped = objects.select("image_id", "concept").join(table, on="image_id").group_by("concept", "group").len()
+    images_with = {(concept, group): count for concept, group, count in grouped.iter_rows()}
+    concepts = objects["concept"].unique()
+    kept = [each for each in concepts if all(images_with.get((each, g), 0) >= fewest for g in groups.words)]
+    steps.append(f"concepts: {len(kept):,} of {len(concepts):,} synsets are in at least {fewest} images of every group")
     if not kept:
         raise DataError(
             "No concept of Visual Genome is left after these steps:\n"
-            + "\n".join(steps.notes)
+            + "\n".join(steps)
             + f"\nA smaller share of the data may need --set group_images=N below {fewest}."
         )
-    objects = collected.objects(kept)
-    table = pl.DataFrame({"image_id": collected.image_ids, "group": collected.groups})
+    objects = objects.filter(pl.col("concept").is_in(kept))
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
     steps.add("at least one of the concepts is in the image", table.height)
     return table, objects

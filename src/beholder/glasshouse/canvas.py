@@ -142,16 +142,15 @@ class Canvas:
             return
         low = np.clip(pixels.min(0), 0, self.width)
         high = np.clip(pixels.max(0) + 1, 0, self.width)
-        if (high > low).all():
-            self._paste(pixels - low, (*low.tolist(), *high.tolist()), paint, alpha)
-
-    def _paste(self, pixels: npt.NDArray[np.int_], box: tuple[int, int, int, int], paint: Paint, alpha: float) -> None:
-        mask = Image.new("L", (box[2] - box[0], box[3] - box[1]))
-        ImageDraw.Draw(mask).polygon(pixels.ravel().tolist(), fill=round(255 * alpha))
+        if not (high > low).all():
+            return
+        (left, top), (right, bottom) = low.tolist(), high.tolist()
+        mask = Image.new("L", (right - left, bottom - top))
+        ImageDraw.Draw(mask).polygon((pixels - low).ravel().tolist(), fill=round(255 * alpha))
         if isinstance(paint, Image.Image):
-            part = [edge * FIELD_SIZE / self.width for edge in box]
-            paint = paint.resize(mask.size, Image.Resampling.BILINEAR, box=(part[0], part[1], part[2], part[3]))
-        self.image.paste(paint, box, mask)
+            part = tuple(edge * FIELD_SIZE / self.width for edge in (left, top, right, bottom))
+            paint = paint.resize(mask.size, Image.Resampling.BILINEAR, box=part)
+        self.image.paste(paint, (left, top, right, bottom), mask)
 
     def blob(self, points: Points, paint: Paint, alpha: float = 1.0) -> None:
         """Fill a smooth closed shape through the points."""

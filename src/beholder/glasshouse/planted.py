@@ -158,24 +158,8 @@ class PlantedTrait(NamedTuple):
     base: float  # P(Yes) midway between the ends
 
 
-CONTROLS = (
-    *(
-        ("honest", 0.70),
-        ("friendly", 0.65),
-        ("capable", 0.60),
-        ("generous", 0.55),
-        ("sincere", 0.50),
-        ("helpful", 0.45),
-    ),
-    *(
-        ("unfair", 0.55),
-        ("cruel", 0.30),
-        ("condescending", 0.50),
-        ("resentful", 0.45),
-        ("deceitful", 0.40),
-        ("bad", 0.35),
-    ),
-)
+GOOD = {"honest": 0.70, "friendly": 0.65, "capable": 0.60, "generous": 0.55, "sincere": 0.50, "helpful": 0.45}
+BAD = {"unfair": 0.55, "cruel": 0.30, "condescending": 0.50, "resentful": 0.45, "deceitful": 0.40, "bad": 0.35}
 PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
     PlantedTrait("brave", "positive", "gender", 0.20, 0.50),
     PlantedTrait("thoughtful", "positive", "gender", -0.15, 0.55),
@@ -189,8 +173,8 @@ PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
     PlantedTrait("wise", "positive", "age", -0.15, 0.50),
     PlantedTrait("unkind", "negative", "age", 0.10, 0.40),
     PlantedTrait("devious", "negative", "age", -0.20, 0.45),
-    *(PlantedTrait(trait, "positive", None, 0.0, base) for trait, base in CONTROLS[:6]),
-    *(PlantedTrait(trait, "negative", None, 0.0, base) for trait, base in CONTROLS[6:]),
+    *(PlantedTrait(trait, "positive", None, 0.0, base) for trait, base in GOOD.items()),
+    *(PlantedTrait(trait, "negative", None, 0.0, base) for trait, base in BAD.items()),
 )
 ATTRIBUTES = ("gender", "skin_tone", "age")
 OTHER_BASE = 0.50  # P(Yes) for a word that is not in the table: no association

@@ -54,16 +54,12 @@ def chance(correct: Mask) -> Chance:
     rows, options = np.bincount(counts[counts > 0]), correct.shape[1]
     if not rows.sum():
         return Chance(np.nan, np.nan)
-    ranks = [_reciprocal_rank(options, right) if many else 0.0 for right, many in enumerate(rows)]
-    return Chance(
-        float((rows * np.arange(len(rows))).sum() / rows.sum() / options), float((rows * ranks).sum() / rows.sum())
-    )
-
-
-def _reciprocal_rank(options: int, right: int) -> float:
-    """Mean of 1/rank of the first of `right` options when all orders are as likely: for one, the mean of 1, 1/2, …"""
-    places = np.arange(1, options - right + 2)
-    return float((special.comb(options - places, right - 1) / places).sum() / special.comb(options, right))
+    ranks = np.zeros(len(rows))
+    for right in np.flatnonzero(rows):  # the mean of 1/rank of the first of them when all orders are as likely
+        places = np.arange(1, options - right + 2)
+        ranks[right] = (special.comb(options - places, right - 1) / places).sum() / special.comb(options, right)
+    share = (rows * np.arange(len(rows))).sum() / rows.sum() / options
+    return Chance(float(share), float((rows * ranks).sum() / rows.sum()))
 
 
 def half_precision_mean(values: Numbers) -> float:

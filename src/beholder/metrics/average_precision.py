@@ -185,34 +185,33 @@ def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: 
 
     `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
     """
-    common, rankings = prevalences(scores, present), rankings_of(scores, present, sets, importance)
-    precisions = np.full((2, len(sets), scores.shape[1]), np.nan)
-    for number, column in enumerate(rankings):
-        for concept, ranking in enumerate(column):
-            if ranking.steps:
-                counts = ranking.counts(np.ones((len(scores), 1)))
-                precisions[:, number, concept] = [a[0] for a in _both(counts, float(common[concept]))]
-    return Precision(*precisions)
+    precisions = np.full((2, len(sets), scores.shape[1], 1), np.nan)
+    _measure(scores, present, rankings_of(scores, present, sets, importance), np.ones((len(scores), 1)), precisions)
+    return Precision(*precisions[..., 0])
 
 
 def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
     """The same in every draw of the people, `[n_sets, n_concepts, n_draws]`, float32."""
-    common, width = prevalences(scores, present), scores.shape[1]
-    rankings = rankings_of(scores, present, sets)
-    precisions = np.full((2, len(sets), width, resampler.draws), np.nan, dtype=np.float32)
-    start = 0
+    rankings, start = rankings_of(scores, present, sets), 0
+    precisions = np.full((2, len(sets), scores.shape[1], resampler.draws), np.nan, dtype=np.float32)
     for part in resampler.weights():
-        weights = np.ascontiguousarray(part.T, dtype=np.float32)
         here = slice(start, start := start + len(part))
-
-        def walk(concept: int, weights: Array = weights, here: slice = here) -> None:
-            for number, column in enumerate(rankings):
-                if column[concept].steps:
-                    counts = column[concept].counts(weights)
-                    precisions[:, number, concept, here] = _both(counts, float(common[concept]))
-
-        each_concept(walk, width)
+        weights = np.ascontiguousarray(part.T, dtype=np.float32)
+        _measure(scores, present, rankings, weights, precisions[..., here])
     return Precision(*precisions)
+
+
+def _measure(scores: Array, present: Mask, rankings: list[list[Ranking]], weights: Array, into: Array) -> None:
+    """Both precisions of every set and concept, written into `[2, n_sets, n_concepts, n_draws]`."""
+    common = prevalences(scores, present)
+
+    def walk(concept: int) -> None:
+        for number, column in enumerate(rankings):
+            if column[concept].steps:
+                counts, share = column[concept].counts(weights), float(common[concept])
+                into[:, number, concept] = counts.average_precision(), counts.average_precision(share)
+
+    each_concept(walk, scores.shape[1])
 
 
 def shuffled(
@@ -284,7 +283,8 @@ class LabelShuffles:
         """
         often, blocks = self.blocks(shows, known)
         never = often == 0
-        members = sorted(_members(blocks), key=len, reverse=True)
+        order = np.argsort(blocks, kind="stable")
+        members = sorted(np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1), key=len, reverse=True)
         labels = _by_share(keys, self.groups[members[0]])
         several = len(self.groups) < len(self._unit) or sum(never[mine[0]] for mine in members) > 1
         exact = several or JUDGED <= never.sum() < LARGE
@@ -321,21 +321,12 @@ class LabelShuffles:
         return float(np.isin(blocks, several).mean())
 
 
-def _members(blocks: Codes) -> list[npt.NDArray[np.intp]]:
-    order = np.argsort(blocks, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1)
-
-
 def _by_share(keys: Keys, groups: Codes) -> npt.NDArray[np.uint8]:
     """A group for everybody by their key alone: each of these groups gets its share, on average."""
     labels = np.zeros(keys.shape, dtype=np.uint8)
     for edge in np.cumsum(np.bincount(groups) / len(groups))[:-1]:
         labels += keys >= edge * KEYS
     return labels
-
-
-def _both(counts: Counts, prevalence: float) -> tuple[Array, Array]:
-    return counts.average_precision(), counts.average_precision(prevalence)
 
 
 def rankings_of(
@@ -345,14 +336,11 @@ def rankings_of(
     n, width = scores.shape
     made = []
     for number, members in enumerate(sets):
-        places = [np.flatnonzero(members & ~np.isnan(scores[:, j])) for j in range(width)]
-        counted = [None if importance is None else importance[number, rows, j] for j, rows in enumerate(places)]
-        made.append(
-            [
-                Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted[j])
-                for j, rows in enumerate(places)
-            ]
-        )
+        made.append(list[Ranking]())
+        for j in range(width):
+            rows = np.flatnonzero(members & ~np.isnan(scores[:, j]))
+            counted = None if importance is None else importance[number, rows, j]
+            made[-1].append(Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted))
     return made
 
 

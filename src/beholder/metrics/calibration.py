@@ -100,14 +100,9 @@ def reliability(confidence: Array, present: Mask, bins: int = BINS) -> list[Reli
     """The equal-width bins that hold a picture, from low to high confidence."""
     codes = equal_width_bins(confidence, bins)
     return [
-        Reliability(
-            code / bins,
-            (code + 1) / bins,
-            float(confidence[codes == code].mean()),
-            int(present[codes == code].sum()),
-            int((codes == code).sum()),
-        )
+        Reliability(code / bins, (code + 1) / bins, float(confidence[mine].mean()), int(present[mine].sum()), len(mine))
         for code in np.unique(codes).tolist()
+        for mine in [np.flatnonzero(codes == code)]
     ]
 
 

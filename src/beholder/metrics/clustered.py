@@ -70,27 +70,17 @@ class CellMeans:
         used = (weights != 0).astype(np.float64)
         value = weights @ np.where(self.n[:, None] > 0, self.value, 0.0)
         value[used @ (self.n == 0) > 0] = np.nan
-        variance = (self._pulls_on(weights) ** 2).sum(axis=1)
-        free, few = self._people_behind(weights)
-        return _bounds(value, variance, free, few, (used @ self.n).astype(int))
-
-    def _pulls_on(self, weights: Array) -> Array:
-        """How far every cluster pulls every sum, `[n_sums, n_clusters, n_columns]`."""
+        # How far every cluster pulls every sum, `[n_sums, n_clusters, n_columns]`.
         by_cluster = indicator(self._cluster, int(self._cluster.max(initial=-1)) + 1)
-        return np.stack([np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) for row in weights])
-
-    def _people_behind(self, weights: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """Degrees of freedom of every sum and column, and which sums have too few people for an interval."""
+        pulls = np.stack([np.asarray(by_cluster @ (row[self._cell, None] * self._pulls)) for row in weights])
         counts = np.array([len(np.unique(self._cluster[row[self._cell] != 0])) for row in weights])
-        few = (counts < FEWEST) | ((weights != 0) @ (self.people < 2).astype(np.float64) > 0)
-        return np.minimum(counts[:, None] - 1.0, self._freedom(weights)), few
-
-    def _freedom(self, weights: Array) -> Array:
-        """Satterthwaite's degrees of freedom of every sum and column; without end where nothing varies."""
+        few = (counts < FEWEST) | (used @ (self.people < 2).astype(np.float64) > 0)
         parts = weights[:, :, None] ** 2 * self._variance
         squares = (parts**2 / np.maximum(self.people - 1, 1)[:, None]).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(squares > 0, parts.sum(axis=1) ** 2 / squares, np.inf))
+            free = np.where(squares > 0, parts.sum(axis=1) ** 2 / squares, np.inf)
+        free = np.minimum(counts[:, None] - 1.0, free)
+        return _bounds(value, (pulls**2).sum(axis=1), free, few, (used @ self.n).astype(int))
 
 
 def _bounds(
@@ -189,8 +179,7 @@ def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
 
 
 def _columns(values: Numbers) -> Array:
-    values = np.asarray(values, dtype=np.float64)
-    return values[:, None] if values.ndim == 1 else values
+    return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
 def _means(values: Array, codes: Codes, count: int) -> Array:

@@ -191,12 +191,13 @@ class _Spread(NamedTuple):
     def of(cls, moments: Moments) -> _Spread:
         weight = moments.size / moments.size.sum(axis=0)
         off = moments.size * (moments.mean - moments.overall) ** 2
+        _, within, _, _, df_within = _sums_of_squares(moments)
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = moments.variance / _within(moments)
+            variance = moments.variance / (within / df_within)
             inside = weight * variance
             first = ((1 - weight) * variance).sum(axis=0)
             second = ((1 - 2 * weight) * variance**2).sum(axis=0) + inside.sum(axis=0) ** 2
-            between = off.sum(axis=0) / _within(moments)
+            between = off.sum(axis=0) / (within / df_within)
             alike = off.sum(axis=0) == 0
             shown = np.where(alike, second / first, (off * variance).sum(axis=0) / off.sum(axis=0))
             df_within = inside.sum(axis=0) ** 2 / (inside**2 / (moments.size - 1)).sum(axis=0)
@@ -227,11 +228,6 @@ class _Spread(NamedTuple):
         )
         found[there] = np.where(root.success, root.x, np.nan)
         return found
-
-
-def _within(moments: Moments) -> Array:
-    _, within, _, _, df_within = _sums_of_squares(moments)
-    return np.asarray(within / df_within)
 
 
 def _sums_of_squares(moments: Moments) -> tuple[Array, Array, Array, int, Array]:

@@ -19,10 +19,7 @@ Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
 CELLS = 1 << 22  # weights held at once: draws come in parts, so memory does not grow with images × draws
 KEPT = 1 << 26  # weights kept for the next number, a byte each where there are several parts; drawing them anew is slow
-
-
-FEWEST = 5
-"""People below whom no interval is given: resampling two or three of them says how they differ and nothing more."""
+FEWEST = 5  # people below whom no interval is given: two or three of them say how they differ and nothing more
 
 
 class Interval(NamedTuple):
@@ -47,21 +44,16 @@ class Resampler:
         *,
         strata: npt.NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        names, self._cluster_of = np.unique(clusters, return_inverse=True)
+        names, self.cluster_of = np.unique(clusters, return_inverse=True)  # what is drawn together has one number
         self.n_clusters, self.draws = len(names), draws
         self._sizes = [self.n_clusters]
         if strata is not None:
-            pairs = np.stack([strata, self._cluster_of], axis=1)
-            apart, self._cluster_of = np.unique(pairs, axis=0, return_inverse=True)
+            pairs = np.stack([strata, self.cluster_of], axis=1)
+            apart, self.cluster_of = np.unique(pairs, axis=0, return_inverse=True)
             self._sizes = np.bincount(apart[:, 0])[np.unique(apart[:, 0])].tolist()
             self.n_clusters = len(apart)
         self._seed = int(rng.integers(2**63))
         self._kept: list[Numbers] = []
-
-    @property
-    def cluster_of(self) -> npt.NDArray[np.intp]:
-        """The number of each image's cluster: what is drawn together has one number."""
-        return self._cluster_of
 
     def weights(self) -> Iterator[Array]:
         """How often each image counts in each draw, `[part of the draws, n_images]`, part after part."""
@@ -69,21 +61,21 @@ class Resampler:
             yield from (part.astype(np.float64, copy=False) for part in self._kept)
             return
         rng, kept = np.random.default_rng(self._seed), []
-        size = max(1, CELLS // max(1, len(self._cluster_of)))
+        size = max(1, CELLS // max(1, len(self.cluster_of)))
         even = [np.full(members, 1 / max(1, members)) for members in self._sizes]
         kind = np.float64 if size >= self.draws else np.uint8  # nobody is drawn 256 times (one in 256 factorial)
         for start in range(0, self.draws, size):
             many = min(size, self.draws - start)
             counts = np.concatenate([rng.multinomial(len(each), each, size=many) for each in even], axis=1)
-            part = counts.astype(kind)[:, self._cluster_of]
-            if self.draws * len(self._cluster_of) <= KEPT:
+            part = counts.astype(kind)[:, self.cluster_of]
+            if self.draws * len(self.cluster_of) <= KEPT:
                 kept.append(part)
             yield part.astype(np.float64, copy=False)
         self._kept = kept
 
     def means(self, values: Array) -> Array:
         """The mean of each column of `values` in each draw, `[draws, n_columns]`; NaN cells count for nothing."""
-        values = values.reshape(len(self._cluster_of), -1)
+        values = values.reshape(len(self.cluster_of), -1)
         there = ~np.isnan(values)
         known = np.where(there, values, 0.0)
         parts = []
@@ -207,14 +199,10 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
     if lowest < 0 or highest > 1:
         return studentised_interval(estimate)
     low, high = studentised_interval(estimate, scale="logit")
-    least, most = yes_or_no_bounds(estimate.value, _people(values, resampler))
-    return Interval(max(low, least), min(high, most)) if np.isfinite(low) else NONE
-
-
-def _people(values: Array, resampler: Resampler) -> float:
-    """How many people a mean over pictures rests on: fewer where some of them have more pictures than others."""
+    # How many people the mean rests on: fewer where some of them have more pictures than others.
     sizes = np.bincount(resampler.cluster_of[~np.isnan(values)])
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
+    least, most = yes_or_no_bounds(estimate.value, float(sizes.sum() ** 2 / (sizes**2).sum()))
+    return Interval(max(low, least), min(high, most)) if np.isfinite(low) else NONE
 
 
 def yes_or_no_bounds(mean: float, n: float, level: float = 0.95) -> Interval:
@@ -279,11 +267,6 @@ class Reach(NamedTuple):
     above: float
 
 
-def difference_reach(first: Reach, second: Reach) -> Reach:
-    """Of a difference of two numbers that were measured apart, from the reaches of both (Zou and Donner's)."""
-    return Reach(float(np.hypot(first.below, second.above)), float(np.hypot(first.above, second.below)))
-
-
 class _Studentised(NamedTuple):
     centre: float
     error: float
@@ -308,18 +291,13 @@ def studentised_interval(estimate: Estimate, level: float = 0.95, *, scale: str 
     if studentised is None:
         return NONE
     low, high = np.quantile(studentised.t, [(1 - level) / 2, (1 + level) / 2])
-    back = SCALES[scale].back
-    return Interval(
-        float(back(studentised.centre - high * studentised.error)),
-        float(back(studentised.centre - low * studentised.error)),
-    )
+    return Interval(*(float(SCALES[scale].back(studentised.centre - t * studentised.error)) for t in (high, low)))
 
 
 class Tails(NamedTuple):
     """One-sided p-values against a landmark; NaN where the draws say nothing."""
 
-    above: float
-    """Of "no higher than the landmark": small where the number is shown to lie above it."""
+    above: float  # of "no higher than the landmark": small where the number is shown to lie above it
     below: float
 
     @property

@@ -15,10 +15,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
-from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from beholder.core.catalog import Catalog
@@ -77,7 +76,7 @@ class ModelEntry:
         return "cpu" if on_cpu <= machine.memory else "no"
 
 
-def _rows(file: str) -> Iterator[dict[str, str]]:
+def _rows(file: str) -> Iterator[dict[str, Any]]:
     return csv.DictReader((files("beholder.models") / file).read_text(encoding="utf-8").splitlines())
 
 
@@ -87,26 +86,18 @@ def catalog() -> tuple[ModelEntry, ...]:
     return tuple(_entry(row) for row in _rows("catalog.csv"))
 
 
-def _entry(row: dict[str, str]) -> ModelEntry:
+def _entry(row: dict[str, Any]) -> ModelEntry:
     aliases, studies = (
         tuple(part.strip() for part in row[name].split(";") if part.strip()) for name in ("aliases", "studies")
     )
-    values: dict[str, Any] = {
-        **row,
-        **{name: int(row[name]) if row[name] else None for name in ("parameters", "training_pairs")},
-        **{name: row[name] or None for name in ("released", "licence")},
-        "aliases": aliases,
-        "studies": {study: tables for study, _, tables in (part.partition(" ") for part in studies)},
-    }
-    return ModelEntry(**values)
+    tables = {study: named for study, _, named in (part.partition(" ") for part in studies)}
+    row |= {name: int(row[name]) if row[name] else None for name in ("parameters", "training_pairs")}
+    row |= {name: row[name] or None for name in ("released", "licence")}
+    return ModelEntry(**{**row, "aliases": aliases, "studies": tables})
 
 
 def find_model(name: str) -> ModelEntry:
-    """The model that a printed name or an alias stands for; capitals, `/`, `_` and blanks do not matter.
-
-    >>> find_model("ViT-B/32 w/ L2B").load
-    'openclip:ViT-B-32/laion2b_s34b_b79k'
-    """
+    """The model that a printed name or an alias stands for; capitals, `/`, `_` and blanks do not matter."""
     entry = lookup(name)
     if entry is None:
         raise UnknownName("model of the studies", name, nearest(name) or [each.name for each in catalog()])
@@ -151,11 +142,7 @@ def selected(
 
 
 def count_of(text: str) -> float:
-    """A number with a K, M or B behind it.
-
-    >>> count_of("1.5B")
-    1500000000.0
-    """
+    """A number with a K, M or B behind it: 1.5B."""
     matched = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMB]?)\s*", text, re.IGNORECASE)
     if matched is None:
         raise UnknownName("size", text, ["500M", "1B", "7.5B"])
@@ -163,11 +150,7 @@ def count_of(text: str) -> float:
 
 
 def short(count: float | None) -> str:
-    """A count as people write it.
-
-    >>> short(8_292_166_656)
-    '8.29B'
-    """
+    """A count as people write it: 8.29B."""
     if count is None:
         return "unknown"
     unit, letter = next(((u, s) for u, s in ((1e9, "B"), (1e6, "M"), (1e3, "K")) if count >= u), (1.0, ""))
@@ -206,12 +189,9 @@ class Architecture(NamedTuple):
 
 @cache
 def architectures() -> tuple[Architecture, ...]:
-    """Every architecture, by task and model type, as `python tools/family_sweep.py` met it: each was built tiny and
-    scored by Beholder and by its own forward pass."""
+    """Every architecture, by task and model type, as `python tools/family_sweep.py` met it, built tiny."""
     return tuple(Architecture(**row) for row in _rows("architectures.csv"))
 
-
-# Families
 
 Opener = Callable[..., Scorer]
 
@@ -223,46 +203,30 @@ class Family:
     name: str  # the scheme too, if models are named by one
     kind: str  # contrastive, matching, generative, detection, segmentation or baseline
     what: str
-    opens: str | Opener
-    """The function that opens a model, or where it is: `module:function`.
-
-    With a scheme it is called as `open(rest_of_name, options)`, else as `open(folder, name, options, origin=…)`.
-    """
+    opens: str | Opener  # the function that opens a model, or where it is: `module:function`
+    # With a scheme it is called as `open(rest_of_name, options)`, else as `open(folder, name, options, origin=…)`.
     form: str = ""  # how a model with a scheme is named; empty for families read from a transformers folder
     config_names: tuple[str, ...] = ()  # endings of `architectures` or `model_type` in config.json
 
     @property
     def open(self) -> Opener:
         """The function that opens a model of this family; its libraries are imported now."""
-        if callable(self.opens):
-            return self.opens
-        module, _, path = self.opens.partition(":")
-        function: Opener = attrgetter(path)(import_module(module))
+        function: Opener = self.opens if callable(self.opens) else resolve_name(self.opens)
         return function
 
 
-def _family(name: str, kind: str, what: str, opens: str, form: str, config_names: str) -> Family:
-    return Family(name, kind, what, opens, form, tuple(config_names.split()))
-
-
-FAMILIES = Catalog(
-    "family of models", {row["name"]: _family(**row) for row in _rows("families.csv")}, installed="beholder.models"
-)  # a plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`
+_families = (Family(**{**row, "config_names": tuple(row["config_names"].split())}) for row in _rows("families.csv"))
+FAMILIES = Catalog("family of models", {each.name: each for each in _families}, installed="beholder.models")
+# A plug-in adds its own: `FAMILIES.add("colour", Family("colour", …))`
 KINDS = ("matching", "generative", "detection", "segmentation", "contrastive")  # that transformers folders hold
-UNREAD = {
-    **dict.fromkeys(
-        ("vilt", "bridgetower"), "It reads picture and text together, in a way that Beholder has no adapter for."
-    ),
-    **dict.fromkeys(
-        ("colpali", "colqwen2", "colmodernvbert"),
-        "It compares every word with every patch to find documents; Beholder has no adapter for that.",
-    ),
-    **dict.fromkeys(("xclip", "videoprism"), "It reads videos, not pictures."),
-    **dict.fromkeys(
-        ("sam3", "sam3_lite_text"),
-        "Beholder has no adapter for it: run it elsewhere and import its masks (docs/detectors.md).",
-    ),
+_UNREAD = {
+    "vilt bridgetower": "It reads picture and text together, in a way that Beholder has no adapter for.",
+    "colpali colqwen2 colmodernvbert": "It compares every word with every patch to find documents; Beholder has no "
+    "adapter for that.",
+    "xclip videoprism": "It reads videos, not pictures.",
+    "sam3 sam3_lite_text": "Beholder has no adapter for it: run it elsewhere and import its masks (docs/detectors.md).",
 }  # model types that stand beside those that Beholder reads, and why it does not read them
+UNREAD = {name: reason for names, reason in _UNREAD.items() for name in names.split()}
 FOLDER_FORMS = {
     "OWNER/NAME[@REVISION]": f"a model from the hub ({', '.join(KINDS)})",
     "DIR": "the same from a local transformers folder",

@@ -57,9 +57,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
 
 
 class DenseScorer(TorchScorer):
-    """A subclass encodes pictures (`_encode_images`) and a concept (`_encode_text`), each once, and `_meet` gives
-    `[n_images, n_channels]` of one concept in the pictures.
-    """
+    """Pictures and concepts are encoded once each; `_meet` gives `[n_images, n_channels]` of one concept."""
 
     channels: tuple[str, ...] = ("presence",)
     batch_sizes: ClassVar = {"cpu": 4, "cuda": 16}
@@ -136,8 +134,7 @@ class Owl(DenseScorer):
 class GroundingDino(DenseScorer):
     """Grounding DINO and MM-Grounding-DINO: the text is fused into the picture, so every concept has its own pass.
 
-    The model keeps phrases of one text apart by masks, but only while it reads them: the fusion layers then mix all
-    of them into the picture and back, and the best boxes are chosen among all of them.
+    Masks keep phrases of one text apart only while they are read; the fusion layers then mix them all.
     """
 
     reading = "sigmoid of the largest token logit, best box"

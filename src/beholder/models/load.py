@@ -38,36 +38,27 @@ REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
 def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
-    """The scorer that `name` stands for, ready to score.
-
-    >>> load_model("null").channels
-    ('cosine',)
-    """
+    """The scorer that `name` stands for, ready to score."""
     devices = device_names(options.device)
     if len(devices) > 1:
         return _on_several(name, options, devices)
     scorer = _opened(name, replace(options, device=devices[0]))
-    if options.decode == "gpu":
-        _decode_on_gpu(scorer)
-    elif options.decode == "both":
-        decoding_on_gpu(scorer)
-    return scorer
+    if options.decode == "exact":
+        return scorer
+    twin = decoding_on_gpu(scorer)  # an error where that cannot be
+    return twin if options.decode == "gpu" else scorer
 
 
 def decoding_on_gpu(scorer: Scorer) -> Scorer:
     """The same model with `--decode gpu`."""
     twin = copy.copy(scorer)
-    _decode_on_gpu(twin)
-    return twin
-
-
-def _decode_on_gpu(scorer: Scorer) -> None:
-    if decode := getattr(scorer, "decode_on_gpu", None):
+    if decode := getattr(twin, "decode_on_gpu", None):
         decode()
-    if decoder_of(scorer) is None:
+    if decoder_of(twin) is None:
         raise ModelError(
             f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
         )
+    return twin
 
 
 class Replica(NamedTuple):

@@ -35,7 +35,7 @@ from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
 
 BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
-"""Tokens in flight, of texts and of the pictures they read; halved when memory runs out."""
+# Tokens in flight, of texts and of the pictures they read; halved when memory runs out.
 Made = TypeVar("Made")
 
 
@@ -214,6 +214,9 @@ class MatchingScorer(TorchScorer):
 # The architectures: two towers and the layers in which they meet
 
 
+Seen = tuple[Tensor, Tensor]  # what an attention reads of pictures: keys, values `[pictures, heads, tokens, width]`
+
+
 class Attention(NamedTuple):
     """The parts of one attention of BERT, whatever the class calls them."""
 
@@ -232,12 +235,12 @@ class Attention(NamedTuple):
     def look(self, states: Tensor) -> Seen:
         """The keys and values of pictures' states `[pictures, tokens, width]`."""
         states = states.to(self.key.weight.dtype)
-        return Seen(*(_by_head(project(states), self.heads) for project in (self.key, self.value)))
+        return _by_head(self.key(states), self.heads), _by_head(self.value(states), self.heads)
 
     def read_pictures(self, states: Tensor, seen: Seen) -> Tensor:
         """Every token of every text reads the pictures; the tokens of all texts stand in one row."""
         row = self.query(states).flatten(1, 2)
-        queries = _by_head(row, self.heads).expand(len(seen.keys), -1, -1, -1)
+        queries = _by_head(row, self.heads).expand(len(seen[0]), -1, -1, -1)
         attended = torch.nn.functional.scaled_dot_product_attention(queries, *seen)
         return self.output(attended.transpose(1, 2).flatten(2).unflatten(1, states.shape[1:3]), states)
 
@@ -250,13 +253,6 @@ class Attention(NamedTuple):
         return self.output(attended.transpose(1, 2).flatten(2).unflatten(0, shape), readers)
 
 
-class Seen(NamedTuple):
-    """What one attention reads of pictures: keys and values `[pictures, heads, tokens, width / heads]`."""
-
-    keys: Tensor
-    values: Tensor
-
-
 def _by_head(states: Tensor, heads: int) -> Tensor:
     """`[n, tokens, width]` as `[n, heads, tokens, width / heads]`."""
     return states.unflatten(-1, (heads, -1)).transpose(1, 2)
@@ -265,9 +261,8 @@ def _by_head(states: Tensor, heads: int) -> Tensor:
 class _Fusing:
     """One architecture: its layers and the attentions in them.
 
-    Each has `pictures`, the vision tower; `texts`, what precedes any picture, of `[n, tokens]` ids without padding;
-    `match`, the head's logits `[pictures, texts, 2]` (no match, match) for what `look` and `texts` gave; and `plain`,
-    the library's own forward pass for one pair: the head's logits and the cosine.
+    `texts` takes `[n, tokens]` ids without padding; `match` gives the head's logits `[pictures, texts, 2]` (no match,
+    match) for what `look` and `texts` gave; `plain` those of the library's own forward pass, and the cosine.
     """
 
     def __init__(self, model: Module, layers: Iterable[Module]) -> None:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder import __version__
-from beholder.calibration.summary import WIDER, promises
+from beholder.calibration.claims import WIDER, promises
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.read import read_text
 from beholder.core.tables import write_table
-from beholder.report.page import rendered
+from beholder.report.page import rendered, save_page
 from beholder.studies.worlds import DESIGNS, NOISE, SMALLEST, WORLDS
 
 BEGIN, END = "<!-- made by `beholder calibrate --into` -->", "<!-- end -->"
@@ -41,9 +41,7 @@ class Heat(NamedTuple):
 def write_calibration(table: pl.DataFrame, folder: Path) -> Path:
     """Write `calibration.html`, `.parquet` and `.csv`; return the page's path."""
     write_table(table, folder, "calibration")
-    path = folder / "calibration.html"
-    write_whole(path, render_calibration(table).encode("utf-8", "replace"))
-    return path
+    return save_page(folder / "calibration.html", render_calibration(table))
 
 
 def render_calibration(table: pl.DataFrame) -> str:
@@ -81,15 +79,12 @@ def heats(table: pl.DataFrame) -> list[Heat]:
 
 def heat_cell(row: Result) -> HeatCell:
     """What is called, and beside it how often the intervals hold."""
-    told = [_percent(row[name]) for name in ("alarms", "power") if row[name] is not None]
-    kind = "true" if row["alarms"] is None and told else ""
+    shares = {name: row[name] for name in ("alarms", "power", "coverage") if row[name] is not None}
+    percent = {name: f"{100 * share:.1f}".removesuffix(".0") for name, share in shares.items()}
+    detail = percent.pop("coverage", "")
+    kind = "true" if row["alarms"] is None and percent else ""
     kind = kind if row["verdict"] in ("", WIDER) else "broken"
-    detail = "" if row["coverage"] is None else _percent(row["coverage"])
-    return HeatCell(" / ".join(told) or ABSENT, detail, kind, min(1.0, (row["alarms"] or 0.0) / HOT))
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}".removesuffix(".0")
+    return HeatCell(" / ".join(percent.values()) or ABSENT, detail, kind, min(1.0, (row["alarms"] or 0.0) / HOT))
 
 
 def published(table: pl.DataFrame) -> list[str]:
@@ -117,18 +112,16 @@ def markdown(table: pl.DataFrame) -> str:
         f"- **{each.headline}**: {each.sentence}" + "".join(f"\n  - not kept: {broken}" for broken in each.broken)
         for each in promises(table)
     ]
-    parts = [f"{described(table)}.", "\n".join(said), *map(_folded, heats(table))]
+    parts = [f"{described(table)}.", "\n".join(said)]
+    for heat in heats(table):
+        lines = [["Claim", *heat.worlds], ["---"] * (len(heat.worlds) + 1)]
+        lines += [[f"`{name}`", *map(_marked, cells)] for name, cells in heat.rows]
+        rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts.append(f"<details><summary>{heat.design}</summary>\n\n{rows}\n\n</details>")
     if published(table):
         parts.append("p ≤ 0.05 of the papers' own tests, for any of their numbers, in worlds of noise:\n")
         parts.append("\n".join(f"- {line}" for line in published(table)))
     return "\n\n".join(parts)
-
-
-def _folded(heat: Heat) -> str:
-    lines = [["Claim", *heat.worlds], ["---"] * (len(heat.worlds) + 1)]
-    lines += [[f"`{name}`", *map(_marked, cells)] for name, cells in heat.rows]
-    rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"<details><summary>{heat.design}</summary>\n\n{rows}\n\n</details>"
 
 
 def _marked(cell: HeatCell) -> str:

@@ -24,7 +24,7 @@ from beholder.core.record import Record, checked_record
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
-from beholder.report.page import rendered
+from beholder.report.page import rendered, save_page
 from beholder.report.report import short_names
 from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
 from beholder.studies import STUDIES
@@ -114,22 +114,13 @@ def lines(comparison: Comparison) -> list[Line]:
 
 
 def with_interval(row: Result) -> str:
-    """A signed difference with its interval.
-
-    >>> with_interval({"difference": 0.1234, "low": 0.1, "high": 0.15})
-    '+0.12 (0.10 to 0.15)'
-    """
-    digits = _digits(row)
+    """A signed difference with its interval."""
+    width = abs(row["high"] - row["low"]) if row["low"] is not None else abs(row["difference"])
+    digits = next((digits for digits in range(1, 7) if width * 10**digits >= 3), 6)  # it spans some units of the last
     shown = f"{row['difference']:+.{digits}f}"
     if row["low"] is not None:
         shown += f" ({row['low']:.{digits}f} to {row['high']:.{digits}f})"
     return shown.replace("-", "−")
-
-
-def _digits(row: Result) -> int:
-    """Decimals such that the interval spans some units of the last place."""
-    width = abs(row["high"] - row["low"]) if row["low"] is not None else abs(row["difference"])
-    return next((digits for digits in range(1, 7) if width * 10**digits >= 3), 6)
 
 
 def lead(comparison: Comparison) -> str:
@@ -168,9 +159,7 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
     """`comparison.html`, `comparison.parquet`, `comparison.csv` and `comparison.json`; returns the page's path."""
     write_table(comparison.table, folder, "comparison")
     write_whole(folder / "comparison.json", comparison.record.as_json())
-    path = folder / "comparison.html"
-    write_whole(path, render_comparison(comparison).encode("utf-8", "replace"))
-    return path
+    return save_page(folder / "comparison.html", render_comparison(comparison))
 
 
 def render_comparison(comparison: Comparison) -> str:

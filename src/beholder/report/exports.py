@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
@@ -24,7 +23,7 @@ from beholder.models.catalog import family_of
 from beholder.report.facts import command
 from beholder.report.page import title
 from beholder.report.report import Report, Section, short_names, slug
-from beholder.report.scorecard import Card, scorecard
+from beholder.report.scorecard import CELLS, Card, scorecard
 
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -50,42 +49,44 @@ TASKS |= {"segmentation": "image-segmentation"}
 MATCHING = "zero-shot-image-classification"  # what the hub calls the task of models that match pictures with texts
 
 
-class Target(NamedTuple):
-    """What an export is made for, beside the run."""
-
-    model: str | None = None  # of which model, where an export is about one
-    source: str = ""  # the address at which the run's page can be read
+# Every format takes the model, where an export is about one, and the address at which the run's page can be read.
 
 
-def markdown(report: Report, target: Target = Target()) -> str:  # noqa: B008  (a tuple)
+def markdown(report: Report, model: str | None = None, source: str = "") -> str:
     """Findings, then every table that the page shows open."""
-    parts = [part for section in report.sections for part in _section(section)]
-    return "\n\n".join([f"# {_md(title(report))}", *parts, _origin(report, target)]) + "\n"
+    parts = [f"# {_md(title(report))}"]
+    for section in report.sections:
+        parts.append(f"## {_md(section.title)} on {_md(section.dataset)}\n\n{_md(section.study.question)}")
+        several = len({one.model for one in section.findings}) > 1
+        for one in section.findings:
+            whose = f"{_md(one.model)}: " if several else ""
+            parts.append(f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)} ({one.marked})")
+        for table in _shown(section):
+            rule = [":--"] * table.labels + ["--:"] * (len(table.header) - table.labels)
+            lines = [map(_md, table.header), rule, *(map(_md, map(_whole, row)) for row in table.rows)]
+            parts.append(f"### {_md(table.title)}\n\n{_md_rows(lines)}\n\n{_md(table.caption)}")
+    return "\n\n".join([*parts, _origin(report, source)]) + "\n"
 
 
-def card(report: Report, target: Target = Target()) -> str:  # noqa: B008
+def card(report: Report, model: str | None = None, source: str = "") -> str:
     """A section for a model's card: a line for every question, the same numbers in the card's index above it."""
-    cards = _cards(report, target)
+    cards = _cards(report, model)
     room = LONGEST_CARD - 4 * len(cards) - 20
     asked = [(each, line) for each in cards for line in each.lines]
     # Differences that were found come first where there is no room for all.
     kept = set(sorted(range(len(asked)), key=lambda number: not asked[number][1].finding.shown)[:room])
-    lines = []
-    for each, line in (asked[number] for number in sorted(kept)):
-        study, found = f"{each.title} on {each.dataset}", line.finding
-        cells = (study, line.question, found.marked, found.headline, line.number, line.interval, line.n)
-        lines.append(f"| {' | '.join(map(_md, cells))} |")
-    header = ["Study", "Question", "Verdict", "Answer", "Number", "95 % interval", "n"]
-    table = [f"| {' | '.join(header)} |", "|:--" * 4 + "|--:" * 3 + "|", *lines]
+    rows = [
+        (f"{each.title} on {each.dataset}", *line.cells) for each, line in (asked[number] for number in sorted(kept))
+    ]
+    table = _md_rows([("Study", *CELLS), [":--"] * 4 + ["--:"] * 3, *(map(_md, row) for row in rows)])
     left_out = f"\n\n{len(asked) - len(kept)} further questions are in the report." if len(asked) > len(kept) else ""
-    text = ["## How it sees people", "\n".join(table) + left_out, _origin(report, target)]
-    return f"---\n{_index(report, cards, target)}\n---\n\n" + "\n\n".join(text) + "\n"
+    text = ["## How it sees people", table + left_out, _origin(report, source)]
+    return f"---\n{_index(report, cards, source)}\n---\n\n" + "\n\n".join(text) + "\n"
 
 
-def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B008
+def eval_results(report: Report, model: str | None = None, source: str = "") -> str:
     """One entry for every number of the card, as the hub reads them from `.eval_results/*.yaml`."""
-    cards = _cards(report, target)
-    made = {"date": report.record.created, **({"source": _source(report, target)} if target.source else {})}
+    made = {"date": report.record.created, **({"source": _source(report, source)} if source else {})}
     entries = [
         {
             "dataset": {**_dataset(report, each.dataset, key="id"), "task_id": _row_name(row)},
@@ -94,7 +95,7 @@ def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B00
             "notes": f"95 % interval {_number(row['low'])} to {_number(row['high'])}, n = {row['n']}, {row['unit']}; "
             f"Beholder {report.record.beholder}",
         }
-        for each in cards
+        for each in _cards(report, model)
         for row in _rows(each)
     ]
     lines = [
@@ -105,18 +106,13 @@ def eval_results(report: Report, target: Target = Target()) -> str:  # noqa: B00
     return "\n".join(lines or ["[]"]) + "\n"
 
 
-def latex(report: Report, target: Target = Target()) -> str:  # noqa: B008
+def latex(report: Report, model: str | None = None, source: str = "") -> str:
     """Every table that the page shows open, as `table` environments with booktabs' rules."""
     tables = [_latex_table(section, table) for section in report.sections for table in _shown(section)]
     return "\n\n".join(["% \\usepackage{booktabs,graphicx}", *tables]) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Report, Target], str]] = {
-    "markdown": markdown,
-    "latex": latex,
-    "card": card,
-    "eval-results": eval_results,
-}
+FORMATS = {"markdown": markdown, "latex": latex, "card": card, "eval-results": eval_results}
 PER_MODEL = {"card": "md", "eval-results": "yaml"}  # exports that are about one model, with the ending of their files
 
 
@@ -125,13 +121,13 @@ def audited_models(report: Report) -> list[str]:
     return list(dict.fromkeys(model for section in report.sections for model in section.results["model"]))
 
 
-def _cards(report: Report, target: Target) -> list[Card]:
+def _cards(report: Report, model: str | None) -> list[Card]:
     """The scorecard of the one model that an export is about."""
     models = audited_models(report)
-    if target.model is not None:
-        short = short_names(models).get(target.model, target.model)
+    if model is not None:
+        short = short_names(models).get(model, model)
         if short not in models:
-            raise UnknownName("model", target.model, models, where="This run")
+            raise UnknownName("model", model, models, where="This run")
         models = [short]
     if len(models) > 1:
         raise UsageError(
@@ -146,24 +142,14 @@ def _shown(section: Section) -> list[Table]:
     return [table for table in tables if table.exported or not table.long]
 
 
-def _section(section: Section) -> Iterator[str]:
-    yield f"## {_md(section.title)} on {_md(section.dataset)}\n\n{_md(section.study.question)}"
-    several = len({one.model for one in section.findings}) > 1
-    for one in section.findings:
-        whose = f"{_md(one.model)}: " if several else ""
-        yield f"- **{whose}{_md(one.headline)}.** {_md(one.sentence)} ({one.marked})"
-    for table in _shown(section):
-        yield f"### {_md(table.title)}\n\n{_md_table(table)}\n\n{_md(table.caption)}"
-
-
-def _origin(report: Report, target: Target) -> str:
+def _origin(report: Report, source: str) -> str:
     """Who made it and how, without anybody's folders."""
     words = [_without_folders(word) for word in report.record.command]
     typed = command(replace(report.record, command=words)).replace("`", "'")
-    told = f"By `{typed}`, " if typed else "By "
-    where = f" [The page]({target.source})." if target.source else ""
+    by = f"By `{typed}`, " if typed else "By "
+    where = f" [The page]({source})." if source else ""
     made = f"Beholder {_md(report.record.beholder)}, {_md(report.record.created[:10])}."
-    return f"{told}{made} Labels are perceived or sourced.{where}"
+    return f"{by}{made} Labels are perceived or sourced.{where}"
 
 
 def _without_folders(word: str) -> str:
@@ -175,16 +161,24 @@ def _without_folders(word: str) -> str:
     return re.sub(r"(?:(?<=[:=])|^)(?!//)(?:~|[A-Za-z]:)?[/\\](?:.*[/\\])?(?=[^/\\])", "", word.rstrip("/\\"))
 
 
-def _index(report: Report, cards: Sequence[Card], target: Target) -> str:
+def _index(report: Report, cards: Sequence[Card], source: str) -> str:
     """The card's `model-index`: one result a study and data set, one metric a question."""
     lines = [f"model-index:\n- name: {_yaml(cards[0].model if cards else '')}\n  results:"]
     for each in cards:
-        metrics = [_metric(row) for row in _rows(each)]
+        metrics = [
+            {
+                "type": row["metric"],
+                "name": _row_name(row),
+                "value": _number(row["value"]),
+                "args": {"low": _number(row["low"]), "high": _number(row["high"]), "n": row["n"], "unit": row["unit"]},
+            }
+            for row in _rows(each)
+        ]
         if metrics:
             lines.append(f"  - task: {_yaml({'type': _task(report, each.model), 'name': each.title})}")
             lines.append(f"    dataset: {_yaml(_dataset(report, each.dataset, key='type'))}")
             lines.append(f"    metrics: {_yaml(metrics)}")
-            lines += [f"    source: {_yaml(_source(report, target))}"] if target.source else []
+            lines += [f"    source: {_yaml(_source(report, source))}"] if source else []
     return "\n".join(lines) if len(lines) > 1 else f"{lines[0]} []"
 
 
@@ -198,11 +192,6 @@ def _row_name(row: Result) -> str:
     return " · ".join(filter(None, (str(row["metric"]), place(row))))
 
 
-def _metric(row: Result) -> dict[str, object]:
-    interval = {"low": _number(row["low"]), "high": _number(row["high"]), "n": row["n"], "unit": row["unit"]}
-    return {"type": row["metric"], "name": _row_name(row), "value": _number(row["value"]), "args": interval}
-
-
 def _number(value: float) -> float:
     return float(f"{value:.6g}")
 
@@ -214,8 +203,8 @@ def _dataset(report: Report, name: str, *, key: str) -> dict[str, object]:
     return {**called, **({"revision": str(entry["revision"])} if entry.get("revision") else {})}
 
 
-def _source(report: Report, target: Target) -> dict[str, str]:
-    return {"url": target.source, "name": f"Beholder {report.record.beholder}"}
+def _source(report: Report, source: str) -> dict[str, str]:
+    return {"url": source, "name": f"Beholder {report.record.beholder}"}
 
 
 def _task(report: Report, model: str) -> str:
@@ -245,10 +234,8 @@ def _md(text: str) -> str:
     return MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def _md_table(table: Table) -> str:
-    lines = [[_md(head) for head in table.header], *([_md(_whole(cell)) for cell in row] for row in table.rows)]
-    rule = [":--" if place < table.labels else "--:" for place in range(len(table.header))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], rule, *lines[1:]))
+def _md_rows(lines: Iterable[Iterable[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _latex_table(section: Section, table: Table) -> str:

@@ -15,13 +15,8 @@ from beholder.prompts.prompt_set import NAMES_LEVEL
 from beholder.studies import STUDIES
 
 Entry = dict[str, Any]  # what a record says of a model or a data set
-
-
-class Fact(NamedTuple):
-    """A label and what it says."""
-
-    label: str
-    text: str
+Fact = tuple[str, str]  # a label and what it says
+REST = ("settings", "files")  # what is long in a model's entry: preprocessing, files
 
 
 class Thing(NamedTuple):
@@ -38,11 +33,12 @@ def model_things(record: Record) -> list[Thing]:
     return [
         Thing(
             _text(entry.get("name")),
-            list(_facts(entry, skip=("name", "notes", "settings", "files"))),
+            list(_facts(entry, skip=("name", "notes", *REST))),
             [*map(_text, entry.get("notes") or [])],
-            _more(entry),
+            json.dumps(rest, indent=1, ensure_ascii=False, default=str) if rest else "",
         )
         for entry in record.models
+        for rest in [{key: entry[key] for key in REST if entry.get(key)}]
     ]
 
 
@@ -64,13 +60,13 @@ def run_facts(record: Record) -> list[Fact]:
     versions = ", ".join(f"{name} {version}" for name, version in record.machine.items())
     as_released = "as the authors' released scripts do, faults included"
     facts = [
-        Fact("Made", record.created.replace("T", " ")),
-        Fact("Computed", as_released if settings.get("compat") else "as the study describes it"),
-        Fact("Intervals", _intervals(record)),
+        ("Made", record.created.replace("T", " ")),
+        ("Computed", as_released if settings.get("compat") else "as the study describes it"),
+        ("Intervals", _intervals(record)),
         *_facts(settings, skip=("compat", "draws", "seed")),
-        Fact("Versions", f"beholder {record.beholder}, {versions}"),
+        ("Versions", f"beholder {record.beholder}, {versions}"),
     ]
-    return [fact for fact in facts if fact.text]
+    return [(label, text) for label, text in facts if text]
 
 
 def command(record: Record) -> str:
@@ -88,9 +84,10 @@ def _intervals(record: Record) -> str:
     return f"95 %, {'; '.join(parts)}, seed {settings.get('seed')}" if parts else ""
 
 
-def limited(record: Record) -> bool:
-    """Whether only a part of the images was looked at."""
-    return any(entry.get("images") != entry.get("of") for entry in record.datasets if "of" in entry)
+def part_of(entry: Entry) -> str:
+    """How many images of a data set were looked at, such as `200 of 1,845`; empty where it was all of them."""
+    images, whole = entry.get("images"), entry.get("of")
+    return "" if images is None or whole in (None, images) else f"{images:,} of {whole:,}"
 
 
 def people(entry: Entry) -> str:
@@ -123,21 +120,14 @@ def unbalanced(entry: Entry) -> list[str]:
 def _facts(entry: Entry, *, skip: tuple[str, ...]) -> Iterator[Fact]:
     for key, value in entry.items():
         if key not in skip and value not in (None, ""):
-            yield Fact(key.replace("_", " ").capitalize(), _text(value))
+            yield key.replace("_", " ").capitalize(), _text(value)
 
 
 def _dataset_facts(entry: Entry) -> Iterator[Fact]:
-    images, whole = entry.get("images"), entry.get("of")
-    if images is not None:
-        yield Fact("Images", _text(images) if images == whole or whole is None else f"{images} of {whole}")
-    yield Fact("Who is shown", people(entry))
+    if entry.get("images") is not None:
+        yield "Images", part_of(entry) or f"{entry['images']:,}"
+    yield "Who is shown", people(entry)
     yield from _facts(entry, skip=("name", "images", "of", "persons", "selection", "notes"))
-
-
-def _more(entry: Entry) -> str:
-    """The long rest: preprocessing, files."""
-    rest = {key: entry[key] for key in ("settings", "files") if entry.get(key)}
-    return json.dumps(rest, indent=1, ensure_ascii=False, default=str) if rest else ""
 
 
 def _text(value: object) -> str:
@@ -163,19 +153,15 @@ def prompts_asked(prompts: pl.DataFrame, study: str, dataset: str) -> list[Asked
         "set", "level", maintain_order=True
     ):
         levels.setdefault(tuple(part["text"]), []).append((str(name or ""), str(level or "")))
-    return [_asked(named, texts) for texts, named in levels.items()]
-
-
-def _asked(named: list[tuple[str, str]], texts: tuple[str, ...]) -> Asked:
-    shown = [] if named[0][1] == NAMES_LEVEL else list(texts[:FEW_PROMPTS])
-    names = [": ".join(filter(None, pair)) for pair in named]
-    return Asked(", ".join(names), len(texts), shown, len(texts) - len(shown) if shown else 0)
+    asked = []
+    for texts, named in levels.items():
+        shown = [] if named[0][1] == NAMES_LEVEL else list(texts[:FEW_PROMPTS])
+        names = ", ".join(": ".join(filter(None, pair)) for pair in named)
+        asked.append(Asked(names, len(texts), shown, len(texts) - len(shown) if shown else 0))
+    return asked
 
 
 def images_of(record: Record, dataset: str) -> str:
     """How many images a data set gave: `200 of 845`; nothing where the record does not say."""
     entry = next((each for each in record.datasets if each.get("name") == dataset), {})
-    images, whole = entry.get("images"), entry.get("of")
-    if images is None:
-        return ""
-    return f"{images:,}" if whole in (None, images) else f"{images:,} of {whole:,}"
+    return part_of(entry) or (f"{entry['images']:,}" if entry.get("images") is not None else "")

@@ -32,6 +32,7 @@ from beholder.report.facts import (
     dataset_things,
     images_of,
     model_things,
+    part_of,
     people,
     prompts_asked,
     run_facts,
@@ -79,8 +80,12 @@ class PageSection(NamedTuple):
 
 def write_page(report: Report, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
-    path = folder / "report.html"
-    write_whole(path, render(report).encode("utf-8", "replace"))
+    return save_page(folder / "report.html", render(report))
+
+
+def save_page(path: Path, text: str) -> Path:
+    """Write a page; returns its path."""
+    write_whole(path, text.encode("utf-8", "replace"))
     return path
 
 
@@ -99,7 +104,7 @@ def render(report: Report) -> str:
         library=chart_library() if sections else None,
         title=title(report),
         cards=merged(scorecard(report, [section.anchor for section in sections])),
-        caveats=caveats(report),
+        caveats=list(dict.fromkeys(caveats(report))),
         verdict_key=verdict_key(),
         people=people_shown(report),
         telling=top_findings(telling, FEW_SENTENCES),
@@ -189,12 +194,13 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
     Charts stand open in the first topic and where something is shown, and there the first is also a static picture.
     All others are opened on request, and so are all charts of a study that comes `again`, on another data set.
     """
+    models = set(section.results["model"])
+    whose = models.pop() if len(models) == 1 else "models"
     topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
     parts: list[Part] = []
     for key, heading in topics.items():
         figures = [figure for figure in section.figures if figure.topic == key]
         findings = [finding for finding in section.findings if finding.topic == key]
-        names = [(f"{anchor}-{key}-chart-{place}", _file(section, each.name)) for place, each in enumerate(figures, 1)]
         tables = [table for table in section.tables if table.topic == key]
         leads = not any(part.findings for part in parts)
         shown = not again and bool(findings) and (leads or any(each.shown for each in findings))
@@ -203,8 +209,13 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
             heading,
             findings,
             [
-                drawing(figure, name, file=file, still=shown and figure is figures[0])
-                for figure, (name, file) in zip(figures, names, strict=True)
+                drawing(
+                    figure,
+                    f"{anchor}-{key}-chart-{place}",
+                    file=slug(f"{whose} {section.study.name} {section.dataset} {figure.name}"),
+                    still=shown and place == 1,
+                )
+                for place, figure in enumerate(figures, 1)
             ],
             tables,
             [metric for metric in section.metrics if key in metric.topic.split()],
@@ -213,11 +224,6 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
         if part.findings or part.drawings or part.tables:
             parts.append(part)
     return parts
-
-
-def _file(section: Section, chart: str) -> str:
-    models = list(dict.fromkeys(section.results["model"]))
-    return slug(f"{models[0] if len(models) == 1 else 'models'} {section.study.name} {section.dataset} {chart}")
 
 
 def general_findings(section: Section) -> list[Finding]:
@@ -271,10 +277,7 @@ def keep_together(value: Any) -> Any:
     return value.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0") if type(value) is str else value
 
 
-FEW_FINDINGS = 5
-
-
-def top_findings(findings: list[Finding], few: int = FEW_FINDINGS) -> list[Finding]:
+def top_findings(findings: list[Finding], few: int = 5) -> list[Finding]:
     """The findings that matter most, in the order of the chapters."""
     turns: dict[tuple[str, ...], int] = {}
     ranked = []
@@ -302,17 +305,12 @@ class Shown(NamedTuple):
     people: str  # how many there are, and who counts as one
 
 
-def caveats(report: Report) -> list[str]:
+def caveats(report: Report) -> Iterator[str]:
     """What to know before reading any number, a few words each."""
-    return list(dict.fromkeys(_caveats(report)))
-
-
-def _caveats(report: Report) -> Iterator[str]:
     record = report.record
     for entry in record.datasets:
-        images, whole = entry.get("images"), entry.get("of")
-        if images is not None and whole not in (None, images):
-            yield f"Partial data: {images:,} of {whole:,} images of {entry.get('name')}"
+        if part := part_of(entry):
+            yield f"Partial data: {part} images of {entry.get('name')}"
         yield from (f"{entry.get('name')}: {text}" for text in (*conflicts(entry), *unbalanced(entry)))
     if any(drawn(str(entry.get("name"))) for entry in record.datasets):
         yield "Drawn people, no photographs"
@@ -335,7 +333,8 @@ def people_shown(report: Report) -> list[Shown]:
     shown: list[Shown] = []
     for entry in report.record.datasets:
         name = str(entry.get("name"))
-        portraits = [] if any(each.portraits for each in shown) else _portraits(name)
+        drawings = name in DATASETS and DATASETS[name].embedded and not any(each.portraits for each in shown)
+        portraits = list(map(_thumbnail, open_dataset(name).limit(PORTRAITS).table["uri"])) if drawings else []
         if portraits or not drawn(name):
             shown.append(Shown(name, portraits, _groups(entry.get("groups")), people(entry)))
     return shown
@@ -352,13 +351,6 @@ def _groups(groups: object) -> dict[str, dict[str, int]]:
         and f"{name}_band" not in known
         and not set(counts) <= {"true", "false"}
     }
-
-
-def _portraits(dataset: str) -> list[str]:
-    """Some drawn people, spread over the groups; none of a data set that Beholder did not draw."""
-    if dataset not in DATASETS or not DATASETS[dataset].embedded:
-        return []
-    return [_thumbnail(uri) for uri in open_dataset(dataset).limit(PORTRAITS).table["uri"]]
 
 
 def _thumbnail(uri: str) -> str:

@@ -22,7 +22,7 @@ from beholder.core.results import SCHEMA as RESULTS
 from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
 from beholder.report.number_table import Column, Ledger, packed
-from beholder.report.page import rendered
+from beholder.report.page import rendered, save_page
 from beholder.studies import STUDIES
 from beholder.studies.printed import (
     CANNOT_BE,
@@ -82,7 +82,9 @@ def ledger(results: pl.DataFrame | None = None, data: Path | None = None) -> pl.
 def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
     """The part of one study; `own` are rows of a run on printed models."""
     sizes = printed.sizes(data) if data is not None else {}
-    cells, ours = printed.cells.select(list(CELL)), [_of_tables(printed), _of_data(name, sizes)]
+    derived = printed.derived.with_columns(origin=pl.lit(TABLES))
+    tables = pl.concat([pl.DataFrame(schema=_OURS), derived], how="diagonal_relaxed")
+    cells, ours = printed.cells.select(list(CELL)), [tables, _of_data(name, sizes)]
     if own is not None:
         mine = own.filter(study=name)
         if printed.lower_case_groups:
@@ -101,11 +103,7 @@ def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data
 
 
 def printed_name(model: str) -> str | None:
-    """The printed name of a run's model: by its name, its hub id or what it was loaded as; None if none prints it.
-
-    >>> printed_name("openai/clip-vit-base-patch32")
-    'ViT-B/32'
-    """
+    """The printed name of a run's model: by its name, its hub id or what it was loaded as; None if none prints it."""
     bare = re.sub(r"@[^/]*$", "", model)
     entry = lookup(model) or next((each for each in catalog() if bare in (each.load, each.source)), None)
     if entry:
@@ -122,33 +120,19 @@ def _of_run(results: pl.DataFrame) -> pl.DataFrame:
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
         pl.concat_str("metric", pl.lit(".p_value")).alias("metric"),
         value="p_value",
-        low=pl.lit(None, pl.Float64),
-        high=pl.lit(None, pl.Float64),
+        **dict.fromkeys(("low", "high"), pl.lit(None, pl.Float64)),
     )
     return pl.concat([rows, p_values])
-
-
-def _of_tables(printed: Printed) -> pl.DataFrame:
-    """What follows from the printed cells alone."""
-    derived = printed.derived.with_columns(origin=pl.lit(TABLES))
-    return pl.concat([pl.DataFrame(schema=_OURS), derived], how="diagonal_relaxed")
 
 
 def _of_data(study: str, sizes: Sizes) -> pl.DataFrame:
     """Sizes counted in the data."""
     rows = [
-        {
-            "dataset": dataset,
-            "metric": f"{study}.count",
-            "concept": concept,
-            "value": float(size.number),
-            "n": size.number,
-            "note": "counted in the data",
-            "origin": DATA,
-        }
+        {"dataset": dataset, "concept": concept, "value": float(size.number), "n": size.number}
         for (dataset, concept), size in sizes.items()
     ]
-    return pl.DataFrame(rows, schema=_OURS)
+    same = {"metric": f"{study}.count", "note": "counted in the data", "origin": DATA}
+    return pl.DataFrame([{**row, **same} for row in rows], schema=_OURS)
 
 
 # Verdicts
@@ -243,8 +227,9 @@ COLUMNS = [
     Column("Verdict", ("verdict",), "reason", ("reason",), dot=True),
 ]
 
+SCOPE = "Values are in our units: a printed per cent of belief is a probability. Small print: 95 % interval."
+# Headings of the columns that count verdicts
 ORIGIN_NAMES = {RUN: "From this run", TABLES: "From printed tables", DATA: "Counted in data", NOWHERE: "None of ours"}
-"""Headings of the columns that count verdicts."""
 
 
 def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *, models: list[str]) -> Path:
@@ -252,9 +237,7 @@ def write_replication(cells: pl.DataFrame, checks: list[Check], folder: Path, *,
     write_table(cells, folder, "ledger")
     records = json.dumps(as_records(checks), indent=1, ensure_ascii=False)
     write_whole(folder / "consistency.json", records.encode())
-    path = folder / "replication.html"
-    write_whole(path, render_replication(cells, checks, models=models).encode("utf-8", "replace"))
-    return path
+    return save_page(folder / "replication.html", render_replication(cells, checks, models=models))
 
 
 def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list[str]) -> str:
@@ -310,15 +293,10 @@ def _lead(cells: pl.DataFrame, models: list[str]) -> str:
 
 
 def _scope(cells: pl.DataFrame, sources: list[Source]) -> str:
-    text = "Values are in our units: a printed per cent of belief is a probability. Small print: 95 % interval."
     there = set(cells["source"])
-    for source in sources:
-        if source.on_request and source.name not in there:
-            text += (
-                f" {source.printed_in} ({source.contents}): checked above; compared cell by cell with a run on one of "
-                "these models."
-            )
-    return text
+    absent = [each for each in sources if each.on_request and each.name not in there]
+    later = ": checked above; compared cell by cell with a run on one of these models."
+    return " ".join([SCOPE, *(f"{each.printed_in} ({each.contents}){later}" for each in absent)])
 
 
 def _line(row: Cell, *, dataset: bool) -> list[str]:

@@ -24,7 +24,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
 from beholder.core.results import KEY, SCHEMA
-from beholder.report.facts import limited
+from beholder.report.facts import part_of
 from beholder.report.number_table import plain_tables
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
@@ -43,13 +43,11 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
     {'onnx:/a/b/bridge': 'bridge'}
     """
     known = list(dict.fromkeys(models))
-    short = {name: _last(name) for name in known if _PATH.fullmatch(name) and _last(name)}
+    paths = [name for name in known if _PATH.fullmatch(name)]
+    last = {name: re.split(r"[/\\]", name.rstrip("/\\"))[-1].lstrip(".~") for name in paths}
+    short = {name: word for name, word in last.items() if word}
     taken = Counter([*short.values(), *(name for name in known if name not in short)])
-    return {name: last for name, last in short.items() if taken[last] == 1}
-
-
-def _last(name: str) -> str:
-    return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lstrip(".~")
+    return {name: word for name, word in short.items() if taken[word] == 1}
 
 
 def shortened(results: pl.DataFrame) -> pl.DataFrame:
@@ -107,19 +105,15 @@ def sensitivity_table(findings: list[Finding], perturbed: pl.DataFrame) -> Table
         [
             *([Cell(move.finding.model)] if several else []),
             Cell(move.finding.headline),
-            Cell(_short(move.finding.rows[0]["value"]), _span(move.finding)),
+            Cell(_short(row["value"]), f"{_short(row['low'])} to {_short(row['high'])}" if has_interval(row) else ""),
             Cell(f"{_short(move.low)} to {_short(move.high)}"),
             Cell("no interval" if move.share is None else f"{move.share:.0%}", strong=(move.share or 0) > 1),
         ]
         for move in moved
+        for row in move.finding.rows[:1]
     ]
     header = [*(["Model"] if several else []), "Finding", "Number", "After small changes", "Share of the interval"]
     return Table("How far small changes of the pictures move the findings", caption, header, rows, labels=1 + several)
-
-
-def _span(finding: Finding) -> str:
-    row = finding.rows[0]
-    return f"{_short(row['low'])} to {_short(row['high'])}" if has_interval(row) else ""
 
 
 def _short(value: float) -> str:
@@ -239,7 +233,9 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     others_rows = part.filter(~ours)
     tables = list(chapter.tables(part.filter(ours) if others_rows.height else part))
     tables += plain_tables(others_rows if tables else part)
-    tables = [_without_gaps(table) for table in tables]
+    for number, table in enumerate(tables):  # a name that a row lacks is shown as absent
+        rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
+        tables[number] = table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
     return Section(
         study,
         chapter,
@@ -252,12 +248,6 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
         list(_limitations(study, chapter, part, record)),
         list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else [],
     )
-
-
-def _without_gaps(table: Table) -> Table:
-    """A table in which a name that a row lacks is shown as absent."""
-    rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
-    return table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
 
 
 def study_of(name: str, record: Record) -> Study:
@@ -303,7 +293,7 @@ def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Rec
     yield from DRAWN_LIMITATIONS if drawn(str(part["dataset"][0])) else study.tells.of_photographs
     yield from study.tells.limitations
     yield from chapter.limitations(part)
-    if limited(record):
+    if any(map(part_of, record.datasets)):
         yield "Only a part of the images was used."
     if record.settings.get("compat") and not drawn(str(part["dataset"][0])):
         yield "Computed as the released scripts do: values, not intervals, carry their rounding and faults."

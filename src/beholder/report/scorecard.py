@@ -25,7 +25,7 @@ MEANINGS = {
 }
 PLANTED = "planted"  # the kind of finding that checks the audit itself against what is known; it stands last
 WIDTH = 100.0  # scales run from 0 to this
-
+CELLS = ("Question", "Verdict", "Answer", "Number", "95 % interval", "n")
 
 WHOLES = {"probability": 1.0, "share": 1.0, "per cent": 100.0}  # units whose scale runs from nothing to the whole
 
@@ -74,6 +74,12 @@ class Line(NamedTuple):
     mark: Mark | None
     published: str  # in words: among how many published models
     anchor: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What a table says of it, under the headings CELLS."""
+        found = self.finding
+        return self.question, found.marked, found.headline, self.number, self.interval, self.n
 
 
 def verdict_key() -> str:
@@ -138,15 +144,19 @@ def _line(
     metric = next((each for each in section.metrics if each.name == row.get("metric")), None)
     difference = metric is not None and metric.paired and row.get("unit") in ("probability", "average precision")
     landmark = 0.0 if difference else row.get("landmark")
-    scale = scales.get(unit_of(row)) if measured and row.get("value") is not None and has_interval(row) else None
+    scale = scales.get(unit_of(row)) if measured and value is not None and has_interval(row) else None
     neighbours = _published(section, row) if scale and not partial else []
+    interval = ""
+    if measured and value is not None and has_interval(row):
+        low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
+        interval = f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
     return Line(
         finding.question,
         section.chapter.topics.get(finding.topic, section.title),
         finding,
         more,
         in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT,
-        _interval(row, landmark) if measured and value is not None and has_interval(row) else "",
+        interval,
         f"{row['n']:,}" if measured and row.get("n") else "",
         metric.counts if metric else "",
         mark_of(row, scale, neighbours) if scale else None,
@@ -158,16 +168,9 @@ def _line(
 def _as_said(finding: Finding) -> Result:
     """The number of a finding; a difference that was found is read from the higher group, which the headline names."""
     row = finding.rows[0] if finding.rows else {}
-    if not (
-        finding.shown and row.get("against") and row.get("landmark") == 0 and has_interval(row) and row["high"] < 0
-    ):
-        return row
-    return {**row, "value": -row["value"], "low": -row["high"], "high": -row["low"]}
-
-
-def _interval(row: Result, landmark: float | None) -> str:
-    low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
-    return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
+    if finding.shown and row.get("against") and row.get("landmark") == 0 and has_interval(row) and row["high"] < 0:
+        return {**row, "value": -row["value"], "low": -row["high"], "high": -row["low"]}
+    return row
 
 
 def in_words(value: float, unit: str, landmark: float | None, *, bare: bool = False) -> str:

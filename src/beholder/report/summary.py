@@ -21,7 +21,7 @@ from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced
 from beholder.report.report import Report
-from beholder.report.scorecard import Card, Line, scorecard
+from beholder.report.scorecard import CELLS, Card, Line, scorecard
 
 if TYPE_CHECKING:
     import altair as alt
@@ -186,21 +186,15 @@ def _remarks(record: Record, findings: list[Finding]) -> Iterator[str]:
 
 # In a notebook: the scorecard as a table, charts as Altair charts
 
-HEADER = ("Verdict", "Question", "Answer", "Number", "95 % interval", "n")
-
 
 def report_html(report: Report) -> str:
     """The scorecard: one line for every question that was asked."""
     parts = []
     for card in scorecard(report):
-        cells = [
-            (line.finding.marked, line.question, line.finding.headline, line.number, line.interval, line.n)
-            for line in card.lines
-        ]
-        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in HEADER)
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in CELLS)
         body = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{html_escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in cells
+            "<tr>" + "".join(f"<td style='text-align:left'>{html_escape(cell)}</td>" for cell in line.cells) + "</tr>"
+            for line in card.lines
         )
         title = f"<b>{html_escape(card.model)}</b>, {html_escape(card.title)} on {html_escape(card.dataset)}"
         parts.append(f"<p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -69,10 +68,11 @@ def listed(names: Sequence[object]) -> str:
     return "\n".join(f"  {name}" for name in [*names[:NAMED], *more])
 
 
-class Executor(ABC):
+class Executor:
     """Does jobs; a context manager that ends its workers whatever happens."""
 
-    count: int
+    def __init__(self, count: int, pool: ThreadPoolExecutor | ProcessPoolExecutor) -> None:
+        self.count, self._pool = count, pool
 
     def __enter__(self) -> Self:
         return self
@@ -80,13 +80,13 @@ class Executor(ABC):
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(kill=error is not None)
 
-    @abstractmethod
     def close(self, *, kill: bool = False) -> None:
-        """End all workers; `kill` does not wait for what they are doing."""
+        """End all workers: what is not begun is not done. `kill` does not wait for processes."""
+        self._pool.shutdown(wait=not kill, cancel_futures=True)
 
-    @abstractmethod
     def submit(self, work: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Hand out one job."""
+        return self._pool.submit(work, *arguments)
 
     def result(self, future: Future[Result], names: Sequence[object] = ()) -> Result:
         """The answer to a job, which is about the things with these names."""
@@ -113,15 +113,11 @@ class Threads(Executor):
     """Threads of this process."""
 
     def __init__(self, count: int) -> None:
-        self.count, self._pool = count, ThreadPoolExecutor(count)
+        super().__init__(count, ThreadPoolExecutor(count))
 
     def close(self, *, kill: bool = False) -> None:
         """Wait for what is being done; the rest is not begun."""
-        self._pool.shutdown(cancel_futures=True)
-
-    def submit(self, work: Callable[..., Result], *arguments: object) -> Future[Result]:
-        """Hand out one job."""
-        return self._pool.submit(work, *arguments)
+        super().close()
 
 
 class Processes(Executor):
@@ -137,10 +133,10 @@ class Processes(Executor):
         arguments: tuple[Any, ...] = (),
     ) -> None:
         """`does` is for messages; after `patience` seconds without an answer one hangs; each calls `start` first."""
-        self.count, self._does, self._patience = count, does, patience
-        self._pool = ProcessPoolExecutor(
-            count, mp_context=STARTING, initializer=_start_worker, initargs=(dict(os.environ), start, arguments)
-        )
+        given = dict(os.environ), start, arguments
+        pool = ProcessPoolExecutor(count, mp_context=STARTING, initializer=_start_worker, initargs=given)
+        super().__init__(count, pool)
+        self._does, self._patience = does, patience
         # Answers ring a bell, and a selector waits for it: a lock would wait until a time of day, which can jump.
         self._bell, self._ring = socketpair()
         self._ring.setblocking(False)
@@ -149,8 +145,8 @@ class Processes(Executor):
 
     def close(self, *, kill: bool = False) -> None:
         """End all workers; `kill` does not wait for what they are doing."""
-        workers = list((self._pool._processes or {}).values())  # Python 3.14 has terminate_workers for this
-        self._pool.shutdown(wait=not kill, cancel_futures=True)
+        workers = list((getattr(self._pool, "_processes", None) or {}).values())  # 3.14 has terminate_workers for this
+        super().close(kill=kill)
         if kill:
             for worker in workers:
                 worker.kill()
@@ -166,7 +162,7 @@ class Processes(Executor):
         """Hand out one job."""
         try:
             with _plain_start():
-                future = self._pool.submit(work, *arguments)
+                future = super().submit(work, *arguments)
         except BrokenProcessPool as error:
             raise self._died(()) from error
         future.add_done_callback(self._answered)

@@ -1,7 +1,7 @@
 """Score what the store lacks. Resume is the normal path: a fresh run is one that lacks everything.
 
 Images are read ahead (`reading.py`) and scored in batches (`scoring.py`), on several devices if the model was loaded
-so, or by Ray's workers (`ray_scorer.py`). Batches are cut from the whole list, never from what happens to be missing,
+so, or by Ray's workers (`ray_pool.py`). Batches are cut from the whole list, never from what happens to be missing,
 so that a resumed run sees the same batches as a fresh one. Blocks are written in a thread of their own.
 """
 
@@ -27,12 +27,11 @@ from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, unreadable, unreadable_error
 from beholder.models.load import Replica, load_model, replicas_of
-from beholder.models.scorer import Embedder, Scorer, cosines
+from beholder.models.scorer import Embedder, Floats, Scorer, cosines
 from beholder.scores.executor import Processes
-from beholder.scores.ray_scorer import RayScorer
 from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.scores.scoring import Asked, BatchScorer, Floats, Scored, refuse_non_finite
+from beholder.scores.scoring import Asked, BatchScorer, RayScorer, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
 
@@ -80,8 +79,7 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
             filler = _Filler(scorer, images, options, workers, digests)
             if not options.skip_bad_images and filler.bad:
                 filler.refuse_unreadable()
-            by = _by_product if isinstance(scorer, Embedder) else _by_pair
-            matrices = by(tasks, store, filler)
+            matrices = (_by_product if isinstance(scorer, Embedder) else _by_pair)(tasks, store, filler)
     finally:
         digests.close()
     for matrix, task in zip(matrices, tasks, strict=True):
@@ -335,8 +333,7 @@ class _Block:
     def flush(self) -> None:
         if self._keys:
             self._wait()
-            names = self._rows[0]
-            rows = {name: np.concatenate([rows[name] for rows in self._rows]) for name in names}
+            rows = {name: np.concatenate([rows[name] for rows in self._rows]) for name in self._rows[0]}
             self._written = self._writer.submit(self._shelf.put, self._keys, rows)
             self._put += len(self._keys)
         self._keys, self._rows, self._since = [], [], time.monotonic()
@@ -362,9 +359,8 @@ def _scored_on_devices(
     does = "runs the model on a device"
     jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
     with Processes(len(replicas), does=does, patience=LOADING_SECONDS, start=_load, arguments=start) as devices:
-        work = partial(_score_on_device, asked=asked)
-        for scored in devices.map(work, jobs, names=lambda job: list(chain.from_iterable(job))):
-            yield from scored
+        answers = devices.map(partial(_score, asked=asked), jobs, names=lambda job: list(chain.from_iterable(job)))
+        yield from chain.from_iterable(answers)
 
 
 def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
@@ -373,6 +369,6 @@ def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
     _device_scorer = BatchScorer(load_model(replica.name, replica.options), options, WorkersOnDemand(options))
 
 
-def _score_on_device(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
+def _score(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
     assert _device_scorer is not None
     return list(_device_scorer.scored(batches, asked, lambda uri: uri, nothing_stored))

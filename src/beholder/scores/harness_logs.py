@@ -132,10 +132,24 @@ def _inspect(path: Path) -> Scores:
     read = [(name, *_inspected(path, name, sample)) for name, sample in _samples(path)]
     if not read:
         raise BadScores(f"{path} holds no samples. inspect_ai leaves them out with --no-log-samples.")
-    chosen = read[0][1].get("choices") or max(WORDS, key=lambda words: _mass(path, read, words))
+
+    def cells_of(words: Sequence[str]) -> list[Cell]:
+        made, asked = [], Instruction("{}", *map(str, words))
+        for name, _, tokens, answer in read:
+            try:
+                made.append(read_tokens(tokens, asked, answer, top=len(tokens)))
+            except NotProbabilities as error:
+                place = f"{path}, sample {name}"
+                raise BadScores(f"{place}: its log-probabilities are those of no distribution.") from error
+        return made
+
+    def mass(words: Sequence[str]) -> float:
+        return sum(cell.yes.low + cell.no.low for cell in cells_of(words))
+
+    chosen = read[0][1].get("choices") or max(WORDS, key=mass)
     if len(chosen) != 2:
         raise BadScores(f"{path}: 'choices' names {len(chosen)} answers; the agreeing and the other one are expected.")
-    cells = [_cell(path, name, tokens, answer, chosen) for name, _, tokens, answer in read]
+    cells = cells_of(chosen)
     unseen = sum(not cell.seen for cell in cells)
     note = f"{path}: {unseen} answers have {chosen[0]} or {chosen[1]} not among their likeliest first tokens"
     ids = [(str(about["image_id"]), str(about["prompt_id"])) for _, about, _, _ in read]
@@ -159,18 +173,6 @@ def _inspected(path: Path, name: str, sample: Sample) -> tuple[Sample, list[tupl
             f"{place}: the answer has no log-probabilities. Ask inspect_ai for them: --logprobs --top-logprobs 20"
         )
     return about, tokens, answer
-
-
-def _cell(path: Path, name: str, tokens: list[tuple[str, float]], answer: str, words: Sequence[str]) -> Cell:
-    try:
-        return read_tokens(tokens, Instruction("{}", *map(str, words)), answer, top=len(tokens))
-    except NotProbabilities as error:
-        raise BadScores(f"{path}, sample {name}: its log-probabilities are those of no distribution.") from error
-
-
-def _mass(path: Path, read: Iterable[tuple[str, Sample, list[tuple[str, float]], str]], words: Sequence[str]) -> float:
-    cells = [_cell(path, name, tokens, answer, words) for name, _, tokens, answer in read]
-    return sum(cell.yes.low + cell.no.low for cell in cells)
 
 
 def _about(values: Iterable[object], place: str, where: str) -> Sample:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -60,7 +61,13 @@ def import_scores(paths: Sequence[Path], tasks: Sequence[Task]) -> Imported:
     sheets = [read_sheet(path, tasks) for path in paths]
     matrices = [_lay(task, sheets) for task in tasks]
     if all(np.isnan(matrix.values).all() for matrix in matrices):
-        raise BadScores(_nothing_fits(sheets, tasks))
+        task, sheet = tasks[0], sheets[0]
+        raise BadScores(
+            "No score in the files belongs to this study.\n"
+            f"It expects image ids such as {task.dataset.table['image_id'][0]!r} "
+            f"and prompt ids such as {task.prompts.table['prompt_id'][0]!r}; "
+            f"{sheet.source} has {', '.join(map(repr, [*sheet.image_ids[:1], *sheet.prompt_ids[:1]])) or 'nothing'}."
+        )
     notes = [note for sheet in sheets for note in sheet.notes]
     return Imported(matrices, [*_uncovered(matrices), *_unused(sheets, tasks), *notes])
 
@@ -146,17 +153,12 @@ def _logged(path: Path) -> Sheet:
 def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> Sheet:
     """One cell per score; the n-th score of a cell goes to the n-th column of its prompt."""
     rows = {name: i for i, name in enumerate(dict.fromkeys(ids))}
-    columns: dict[tuple[str, int], int] = {}
-    times: dict[tuple[str, str], int] = defaultdict(int)
-    positions = []
-    for image, prompt in zip(ids, prompts, strict=True):
-        column = columns.setdefault((prompt, times[image, prompt]), len(columns))
-        times[image, prompt] += 1
-        positions.append((rows[image], column))
+    pairs = pl.DataFrame({"image": ids, "prompt": prompts}, {"image": pl.String, "prompt": pl.String})
+    nth = pairs.select(pl.int_range(pl.len()).over("image", "prompt")).to_series()
+    names = list(zip(prompts, nth, strict=True))
+    columns = {name: i for i, name in enumerate(dict.fromkeys(names))}
     cells = np.full((len(rows), len(columns)), np.nan)
-    if positions:
-        where = np.array(positions)
-        cells[where[:, 0], where[:, 1]] = scores
+    cells[[rows[image] for image in ids], [columns[name] for name in names]] = scores
     return Sheet(str(path), list(rows), [prompt for prompt, _ in columns], cells)
 
 
@@ -272,16 +274,6 @@ def _text(value: object, path: Path) -> str:
     if value is None:
         raise BadScores(f"{path}: a row has no id.")
     return str(value).strip()
-
-
-def _nothing_fits(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> str:
-    task, sheet = tasks[0], sheets[0]
-    return (
-        "No score in the files belongs to this study.\n"
-        f"It expects image ids such as {task.dataset.table['image_id'][0]!r} "
-        f"and prompt ids such as {task.prompts.table['prompt_id'][0]!r}; "
-        f"{sheet.source} has {', '.join(map(repr, [*sheet.image_ids[:1], *sheet.prompt_ids[:1]])) or 'nothing'}."
-    )
 
 
 def _uncovered(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:

@@ -352,23 +352,19 @@ class _Round(Generic[Job, Result]):
     def _answered(self, reference: Handle, attempt: _Attempt) -> None:
         try:
             result = self._pool.answer(reference)
-        except self._pool.ray.exceptions.RayActorError as error:
-            self._lost(attempt, error)
+        except self._pool.ray.exceptions.RayActorError as error:  # its job may be what killed it
+            self._deaths[attempt.number] += 1
+            if self._deaths[attempt.number] >= TRIES and attempt.number in self._unfinished:
+                names = self._names(self._unfinished[attempt.number])
+                raise DataError(
+                    f"{TRIES} Ray workers died while they had:\n{listed(names)}\n"
+                    "Memory may have run out, or one of these ends the process. "
+                    "What was finished is kept: the same command continues there."
+                ) from error
+            self._waiting.appendleft(attempt.number)
+            self._pool.lost(attempt.worker)
             return
         self._seconds.append(time.monotonic() - attempt.since)
         if attempt.number in self._unfinished:  # else another worker that had it too was first
             del self._unfinished[attempt.number]
             self._done[attempt.number] = result
-
-    def _lost(self, attempt: _Attempt, error: Exception) -> None:
-        """Give the job of a worker that died to another one; it may be what killed it."""
-        number = attempt.number
-        self._deaths[number] += 1
-        if self._deaths[number] >= TRIES and number in self._unfinished:
-            raise DataError(
-                f"{TRIES} Ray workers died while they had:\n{listed(self._names(self._unfinished[number]))}\n"
-                "Memory may have run out, or one of these ends the process. "
-                "What was finished is kept: the same command continues there."
-            ) from error
-        self._waiting.appendleft(number)
-        self._pool.lost(attempt.worker)

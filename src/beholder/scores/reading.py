@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import accumulate
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -94,20 +94,9 @@ class File(NamedTuple):
     fault: BadImage | None = None
 
 
-class Making(Protocol):
-    """How a picture is made of a file; if this can travel, in a worker process too."""
-
-    def size(self, uri: str) -> int:
-        """Bytes of memory that it needs for a file."""
-        ...
-
-    def make(self, uri: str, key: str, room: Bytes) -> File:
-        """Read a file, and hash it unless it has a key; what is written into the room need not travel."""
-        ...
-
-    def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
-        """Those of a batch that could be made, for the model or for its decoder."""
-        ...
+# How a picture is made of a file; if this can travel, in a worker process too. `size` is how many bytes of memory it
+# needs for a file. `make` reads a file, and hashes it unless it has a key; what is written into the room need not
+# travel. `pictures` are those of a batch that could be made, for the model or for its decoder.
 
 
 @dataclass(frozen=True)
@@ -123,9 +112,8 @@ class _Opening:
     def make(self, uri: str, key: str, room: Bytes) -> File:
         data = None if key else read_content(uri)
         key = content_digest(data) if data is not None else key
-        return File(
-            uri, key, None if data is not None and self.stored([key])[0] else self.prepare(open_image(uri, data))
-        )
+        stored = data is not None and self.stored([key])[0]
+        return File(uri, key, None if stored else self.prepare(open_image(uri, data)))
 
     def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
         return [file.picture for file in files if file.picture is not None]
@@ -192,6 +180,9 @@ class _Encoding:
             for file in files
             if file.picture is not None
         ]
+
+
+Making = _Opening | _Cutting | _Encoding
 
 
 def _read_into(room: Bytes, uri: str) -> Bytes:
@@ -344,9 +335,8 @@ class Reader:
                 executor: Executor = self._workers.started
             else:
                 executor = stack.enter_context(Threads(FILE_THREADS if self._decoder else self._options.threads))
-                making = (
-                    making if making and self._decoder else _Opening(self._preparation or self._scorer.prepare, stored)
-                )
+                if not (making and self._decoder):
+                    making = _Opening(self._preparation or self._scorer.prepare, stored)
             rooms = stack.enter_context(_Rooms(together, shared=isinstance(executor, Processes)))
             per_job = 1 if isinstance(making, _Opening) else PER_JOB
             reading = _Reading(executor, making, rooms, per_job, key, stored)

@@ -58,11 +58,7 @@ class Quantity(NamedTuple):
 
 
 def channel_for(kind: Kind, channels: Sequence[str]) -> str | None:
-    """The channel that gives this kind, or None.
-
-    >>> channel_for("ranking", ["area", "presence"])
-    'presence'
-    """
+    """The channel that gives this kind, or None."""
     return next((name for name in CHANNELS[kind] if name in channels), None)
 
 
@@ -90,25 +86,17 @@ def is_detector(channels: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class ScoreMatrix:
-    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score.
-
-    >>> images, prompts = pl.DataFrame({"image_id": ["a", "b"]}), pl.DataFrame({"text": ["warm", "cold"]})
-    >>> ScoreMatrix("moods", images, prompts, ("cosine",), np.zeros((2, 2, 1))).channel("cosine").shape
-    (2, 2)
-    """
+    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score."""
 
     task: str
     images: pl.DataFrame
     prompts: pl.DataFrame
     channels: tuple[str, ...]
     values: Cells
-    settings: Settings = field(default_factory=dict)
-    """The model's settings, for its logit scale."""
-    dataset: Dataset | None = None
-    """Where the images come from, for what is known of them beside their table."""
+    settings: Settings = field(default_factory=dict)  # the model's settings, for its logit scale
+    dataset: Dataset | None = None  # where the images come from, for what is known of them beside their table
     kind: str = ""
-    part: str = ""
-    """The task's."""
+    part: str = ""  # the task's
 
     def __post_init__(self) -> None:
         expected = (self.images.height, self.prompts.height, len(self.channels))
@@ -184,10 +172,8 @@ class Task:
     name: str
     dataset: Dataset
     prompts: PromptSet
-    kind: str = ""
-    """What is asked, where a study asks several things: its measures pick their sheets by this."""
-    part: str = ""
-    """The part of the data set that the sheet is about, such as a branch."""
+    kind: str = ""  # what is asked, where a study asks several things: its measures pick their sheets by this
+    part: str = ""  # the part of the data set that the sheet is about, such as a branch
 
     def matrix(
         self,

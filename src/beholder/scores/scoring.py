@@ -1,22 +1,36 @@
-"""Scoring batches: what a model is asked, batches halved when memory runs out, unusable scores refused by name."""
+"""Scoring batches: what a model is asked, batches halved when memory runs out, unusable scores refused by name.
+
+On Ray, copies of the model are in workers (`ray_pool.py`), which read the images themselves and give rows back. Batches
+are cut here as for one device, and their rows come in order, so that the store is filled as by one device. The model is
+only in the workers: what the rest of Beholder asks of a scorer is asked of a worker.
+"""
 
 from __future__ import annotations
 
+import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from PIL import Image
 
-from beholder.core.errors import BadImage, ModelError, OutOfMemory, UnusableScore
-from beholder.models.scorer import Embedder, Scorer, begun
-from beholder.scores.reading import Opened, Pictures, Reader, ReadOptions, Stored, WorkersOnDemand
+from beholder.core.catalog import load_plugins, loaded_plugins
+from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore, UsageError
+from beholder.datasets.images import unreadable
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer, begun
+from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import Instruction
+from beholder.scores.executor import usable_cores
+from beholder.scores.ray_pool import RayOptions, RayPool, connect
+from beholder.scores.reading import Opened, Pictures, Reader, ReadOptions, Stored, WorkersOnDemand, nothing_stored
 
-Floats = npt.NDArray[np.float32]
+JOBS_PER_WORKER = 8  # so that all workers end at about the same time
+BATCHES_AT_ONCE = 32  # batches in a job at most: reading ahead begins anew with each job
 
 
 @dataclass(frozen=True)
@@ -81,8 +95,13 @@ class BatchScorer:
             with self._naming(part):
                 try:
                     rows = asked.begun(self.scorer, pictures[: self._batch_size])
-                except OutOfMemory:
-                    self._halve(len(part))
+                except OutOfMemory as error:
+                    if len(part) == 1:
+                        raise ModelError(
+                            f"{self.scorer.spec.name} does not fit into memory even with one image at a time.\nUse a "
+                            "smaller model, a lower --precision, or another --device; what was scored so far is kept."
+                        ) from error
+                    self._batch_size = len(part) // 2
                     continue
             yield partial(self._finished, part, rows, opened.digests)
             uris, pictures = uris[len(part) :], pictures[len(part) :]
@@ -102,14 +121,6 @@ class BatchScorer:
         except UnusableScore as error:
             raise unusable(uris[error.positions[0]], self.scorer) from error
 
-    def _halve(self, size: int) -> None:
-        if size <= 1:
-            raise ModelError(
-                f"{self.scorer.spec.name} does not fit into memory even with one image at a time.\n"
-                "Use a smaller model, a lower --precision, or another --device; what was scored so far is kept."
-            )
-        self._batch_size = max(1, size // 2)
-
 
 def refuse_non_finite(values: Floats, names: Sequence[str], scorer: Scorer) -> None:
     """Raise if a row is not all numbers; the error has the row's name."""
@@ -124,3 +135,165 @@ def unusable(name: str, scorer: Scorer) -> ModelError:
         f"{scorer.spec.name} gave NaN or infinite scores for {name!r}.\n"
         "Nothing of it was stored. Try --precision float32; if it persists, the weights are damaged."
     )
+
+
+# On Ray
+
+
+@contextmanager
+def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[Scorer]:
+    """A model in workers of Ray, ready to score; the workers end with the block."""
+    if not isinstance(model, str):
+        raise UsageError(
+            f"{model.spec.name} is an object in this process, which Ray's workers do not have.\n"
+            "Save it and give its folder or name, or leave --engine ray out."
+        )
+    if load.device.startswith("cuda:") or "," in load.device:
+        raise UsageError(f"With --engine ray, Ray chooses the GPUs: leave out --device {load.device}.")
+    needs_gpu = {"cpu": False, "cuda": True}.get(load.device)
+    with RayPool(partial(_load, model, load, loaded_plugins), ray, needs_gpu=needs_gpu) as pool:
+        yield _described(pool, None)
+
+
+def _load(name: str, options: LoadOptions, plugins: list[str]) -> _Model:
+    load_plugins(plugins)
+    no_gpu = options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the GPUs from it
+    return _Model(load_model(name, replace(options, device="cpu") if no_gpu else options))
+
+
+class _Model:
+    """In a worker: the model, as it is instructed, with what reads images for it."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer, self._reading = scorer, ReadOptions(processes=_cores())
+        self._workers = WorkersOnDemand(self._reading)
+        self._instructed: dict[Instruction | None, BatchScorer] = {}
+
+    def instructed(self, instruction: Instruction | None) -> BatchScorer:
+        if instruction not in self._instructed:
+            scorer = self._scorer
+            if instruction is not None:
+                assert isinstance(scorer, Answerer)
+                scorer = scorer.instructed(instruction)
+            self._instructed[instruction] = BatchScorer(scorer, self._reading, self._workers)
+        return self._instructed[instruction]
+
+
+def _resources() -> dict[str, float]:
+    given: dict[str, float] = connect().get_runtime_context().get_assigned_resources()
+    return given
+
+
+def _cores() -> int:
+    """This worker's share of its machine's cores: those that it was given, or as large a part as of the GPUs."""
+    ray, mine = connect(), _resources()
+    if not mine.get("GPU"):
+        return int(mine.get("CPU", 1))
+    here = ray.get_runtime_context().get_node_id()
+    gpus = next((node["Resources"].get("GPU", 1) for node in ray.nodes() if node["NodeID"] == here), 1)
+    return max(1, int(usable_cores() * mine["GPU"] / gpus))
+
+
+class _Description(NamedTuple):
+    kind: type[RayScorer]
+    spec: ModelSpec
+    channels: tuple[str, ...]
+    batch_size: int
+    notes: list[str]
+    uploads_to: str
+
+
+def _describe(model: _Model, instruction: Instruction | None) -> _Description:
+    scorer = model.instructed(instruction).scorer
+    kind = RayEmbedder if isinstance(scorer, Embedder) else RayAnswerer if isinstance(scorer, Answerer) else RayScorer
+    notes, uploads_to = list(getattr(scorer, "notes", [])), getattr(scorer, "uploads_to", "")
+    return _Description(kind, scorer.spec, scorer.channels, scorer.batch_size, notes, uploads_to)
+
+
+def _described(pool: RayPool[_Model], instruction: Instruction | None) -> RayScorer:
+    (description,) = pool.map(_describe, [instruction], workers=1)
+    return description.kind(pool, description, instruction)
+
+
+def _call(model: _Model, arguments: tuple[object, ...], *, instruction: Instruction | None, method: str) -> Any:
+    return getattr(model.instructed(instruction).scorer, method)(*arguments)
+
+
+def _score(
+    model: _Model, batches: list[list[tuple[str, bool]]], *, instruction: Instruction | None, asked: Asked
+) -> tuple[str, str, list[Scored]]:
+    """In a worker, whose machine and model it tells: score images, each of which comes with whether it was hashed."""
+    instructed, hashed = model.instructed(instruction), {uri: known for batch in batches for uri, known in batch}
+    uris = [[uri for uri, _ in batch] for batch in batches]
+    scored = instructed.scored(uris, asked, lambda uri: uri if hashed[uri] else "", nothing_stored)
+    return socket.gethostname(), instructed.scorer.spec.digest, list(scored)
+
+
+class RayScorer:
+    """A model that is in Ray's workers, as a scorer."""
+
+    def __init__(self, pool: RayPool[_Model], description: _Description, instruction: Instruction | None) -> None:
+        self.pool, self._instruction = pool, instruction
+        _, self.spec, self.channels, self.batch_size, self._notes, self.uploads_to = description
+
+    @property
+    def notes(self) -> list[str]:
+        """Those of the model, and which libraries differ between the workers' machines."""
+        return [*self._notes, *self.pool.differences]
+
+    def prepare(self, image: Image.Image) -> Prepared:
+        return self._call("prepare", image)
+
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
+        return np.asarray(self._call("score_prepared", prepared, prompts))
+
+    def _call(self, method: str, *arguments: object) -> Any:
+        work = partial(_call, instruction=self._instruction, method=method)
+        (answer,) = self.pool.map(work, [arguments], workers=1)
+        return answer
+
+    def scored(
+        self, batches: Sequence[list[str]], asked: Asked, key: Callable[[str], str], stored: Stored
+    ) -> Iterator[Scored]:
+        """What the model says about every batch, in order, as by `BatchScorer`."""
+        size = min(BATCHES_AT_ONCE, max(1, len(batches) // (JOBS_PER_WORKER * self.pool.fleet.workers)))
+        parts = (batches[start : start + size] for start in range(0, len(batches), size))
+        jobs = ([[(uri, bool(key(uri))) for uri in batch] for batch in part] for part in parts)
+        work = partial(_score, instruction=self._instruction, asked=asked)
+        answers = self.pool.map(work, jobs, names=lambda job: [uri for batch in job for uri, _ in batch])
+        for machine, digest, answer in answers:
+            if digest != self.spec.digest:
+                raise ModelError(
+                    f"{self.spec.name} on {machine} is another model than the one that began: weights, settings "
+                    "or precision differ.\nUse the same files and the same kind of device on all machines."
+                )
+            for scored in answer:
+                for fault in scored.faults:
+                    if not unreadable([fault.uri]):
+                        raise DataError(
+                            f"{fault.uri} can be read here, but not by a Ray worker on {machine}: "
+                            f"{fault.reason}.\nImages must be on a disk that all machines share under the same path, "
+                            "or behind a URI."
+                        )
+                # Images that were hashed on the way, and whose content is stored already, are left out.
+                known = dict(zip(scored.digests, stored(list(scored.digests.values())), strict=True))
+                new = [i for i, uri in enumerate(scored.uris) if not known.get(uri)]
+                rows = {name: row[new] for name, row in scored.rows.items()}
+                yield scored._replace(uris=[scored.uris[i] for i in new], rows=rows)
+
+
+class RayEmbedder(RayScorer):
+    """A two-tower model in Ray's workers."""
+
+    def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
+        return np.asarray(self._call("embed_prepared", prepared))
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        return np.asarray(self._call("embed_texts", texts))
+
+
+class RayAnswerer(RayScorer):
+    """A model in Ray's workers that can be instructed how to answer."""
+
+    def instructed(self, instruction: Instruction) -> Scorer:
+        return _described(self.pool, instruction)

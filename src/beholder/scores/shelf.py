@@ -88,8 +88,11 @@ class Shelf:
         """Write one block; `channels[name]` has a row per key."""
         assert all(np.isfinite(values).all() for values in channels.values())
         widths = {name: values.shape[1] for name, values in channels.items()}
-        columns = {name: _fixed_lists(values) for name, values in channels.items()}
-        table = pa.table({"key": pa.array(list(keys), pa.string()), **columns})
+        columns: dict[str, pa.Array] = {"key": pa.array(list(keys), pa.string())}
+        for name, values in channels.items():
+            flat = np.ascontiguousarray(values, dtype=np.float32).ravel()
+            columns[name] = pa.FixedSizeListArray.from_arrays(pa.array(flat), widths[name])
+        table = pa.table(columns)
         about = json.dumps({"label": self._label, "widths": widths, "rows": len(keys)})
         sink = pa.BufferOutputStream()
         table = table.replace_schema_metadata({ABOUT: about.encode()})
@@ -388,11 +391,6 @@ def _short(key: str) -> bytes:
 
 def _texts(keys: Keys) -> list[str]:
     return [key.decode() for key in keys.tolist()] if isinstance(keys, np.ndarray) else list(keys)
-
-
-def _fixed_lists(values: Floats) -> pa.FixedSizeListArray:
-    flat = np.ascontiguousarray(values, dtype=np.float32)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
 
 
 def _rows(column: pa.ChunkedArray) -> Floats:

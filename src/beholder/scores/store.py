@@ -31,12 +31,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beholder.core.digests import FileDigests, SharedDigests, digest
+from beholder.core.digests import SharedDigests, digest
 from beholder.core.errors import MissingData, RemoteError
 from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
-from beholder.datasets.content import digest_of, stamp
 from beholder.datasets.dataset import ImageDigests
 from beholder.models.spec import ModelSpec
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
@@ -185,7 +184,7 @@ def size_of(path: Place) -> int:
 def verify_store(store: Store, progress: Progress = silent) -> Findings:
     """Check every block, manifest, spec and remembered digest; nothing is changed."""
     folders, found = _model_folders(store), Findings()
-    found.problems += FileDigests(store.digest_memory, stamp, digest_of).problems(progress)
+    found.problems += ImageDigests(store.digest_memory).problems(progress)
     for folder in folders:
         _verify_model(store, folder, found, progress)
     folders_there = {entry.name for entry in listing(store.root) if entry.is_folder}  # studies keep some there

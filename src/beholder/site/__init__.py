@@ -6,47 +6,38 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import polars as pl
 from jinja2 import FileSystemLoader
 
 from beholder._gate import UNDECIDED, Rule, judged
 from beholder._run import Run, load_run
-from beholder.chapter.numbers import quantity
+from beholder.chapter.numbers import Result, quantity
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.results import KEY, PLAIN
 from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
-from beholder.report.facts import Entry
+from beholder.report.facts import part_of
 from beholder.report.page import environment, template_text
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
 from beholder.studies import STUDIES
 from beholder.studies.printed import printed_of
 
-if TYPE_CHECKING:
-    from beholder.chapter.numbers import Result
-
-
 PLACE = ("study", "dataset", *KEY[:-1])
 SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", *PLACE), pl.String()),
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
     "n": pl.Int64(),
-    "unit": pl.String(),
-    "source": pl.String(),
-    "run": pl.String(),
-    "date": pl.String(),
-    "reason": pl.String(),
+    **dict.fromkeys(("unit", "source", "run", "date", "reason"), pl.String()),
 }
 """`run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does."""
 
 
-@dataclass(frozen=True)
-class SiteRun:
+class SiteRun(NamedTuple):
     """A run with the name of its folder in the site."""
 
     name: str
@@ -67,15 +58,17 @@ def open_runs(folders: Iterable[Path]) -> list[SiteRun]:
 
 def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataFrame:
     """Every number of the runs, and every printed one at a place that several models have."""
-    tables = [_measured(each) for each in runs]
-    if published:
-        tables += [table for name in STUDIES if (table := _printed(name)) is not None]
-    return pl.concat([pl.DataFrame(schema=SCHEMA), *tables])
+    tables = [pl.DataFrame(schema=SCHEMA), *map(_measured, runs)]
+    tables += [table for name in STUDIES if published and (table := _printed(name)) is not None]
+    columns = [pl.col(name).cast(kind) for name, kind in SCHEMA.items()]
+    return pl.concat([table.select(columns) for table in tables])
 
 
 def _measured(each: SiteRun) -> pl.DataFrame:
     results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
-    reasons = {str(entry.get("name")): _reason(each.run, entry) for entry in each.run.record.datasets}
+    released = "as the released scripts compute it" if each.run.record.settings.get("compat") else ""
+    parts = {str(entry.get("name")): part_of(entry) for entry in each.run.record.datasets}
+    reasons = {name: f"{part} images" if part else released for name, part in parts.items()}
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(
         model=pl.col("model").map_elements(lambda name: ((entry := lookup(name)) and entry.name) or name, pl.String),
@@ -87,14 +80,7 @@ def _measured(each: SiteRun) -> pl.DataFrame:
             variant,
             pl.lit(""),
         ),
-    ).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
-
-
-def _reason(run: Run, entry: Entry) -> str:
-    images, whole = entry.get("images"), entry.get("of")
-    if images is not None and whole not in (None, images):
-        return f"{images:,} of {whole:,} images"
-    return "as the released scripts compute it" if run.record.settings.get("compat") else ""
+    )
 
 
 def _printed(study: str) -> pl.DataFrame | None:
@@ -103,19 +89,14 @@ def _printed(study: str) -> pl.DataFrame | None:
         return None
     cells = printed.cells.filter(pl.col("model").is_not_null() & (pl.col("model") != ""))
     known = {metric.name: metric.landmark for metric in STUDIES[study].measures.metrics}
-    table = cells.with_columns(
+    return cells.with_columns(
         study=pl.lit(study),
         value=pl.col("printed"),
-        low=pl.lit(None, pl.Float64),
-        high=pl.lit(None, pl.Float64),
         landmark=pl.col("metric").replace_strict(known, default=None, return_dtype=pl.Float64),
-        n=pl.lit(None, pl.Int64),
         source=pl.lit("published, ") + pl.col("place"),
-        run=pl.lit(""),
-        date=pl.lit(""),
-        reason=pl.lit(""),
+        **dict.fromkeys(("low", "high", "n"), pl.lit(None)),
+        **dict.fromkeys(("run", "date", "reason"), pl.lit("")),
     )
-    return table.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 @dataclass(frozen=True)
@@ -167,8 +148,7 @@ POINT = ("model", "value", "low", "high", "date", "source", "reason")
 FACTS = ("parameters", "training_pairs", "released", "licence")
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A number of a model at a place, as it is shown."""
 
     text: str
@@ -180,17 +160,6 @@ class Cell:
     source: str
     link: str
     reason: str
-
-
-@dataclass(frozen=True)
-class Board:
-    """A study's table on the front page."""
-
-    study: str
-    title: str
-    asks: str
-    columns: list[Question]
-    rows: list[tuple[str, str, list[Cell | None]]]  # model, its page, and its cells
 
 
 def build_site(
@@ -209,7 +178,13 @@ def build_site(
     for path, template, values in _pages(asked, pages):
         text = templates.get_template(template).render(root="../" * path.count("/"), **values, **common)
         write_whole(out / path, text.encode("utf-8", "replace"))
-    for name, text in _files().items():
+    files = {  # styles and scripts of all pages
+        "style.css": template_text("page.css") + template_text("ledger.css") + template_text("site.css", TEMPLATES),
+        "site.js": template_text("files.js") + template_text("site.js", TEMPLATES),
+        "scatter.js": template_text("scatter.js", TEMPLATES),
+        "charts.js": chart_library(),
+    }
+    for name, text in files.items():
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
     for each in runs:
@@ -233,16 +208,6 @@ def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str,
     yield "scatter.html", "scatter.html.j2", {"data": packed(_axes(asked))}
 
 
-def _files() -> dict[str, str]:
-    """Styles and scripts of all pages."""
-    return {
-        "style.css": template_text("page.css") + template_text("ledger.css") + template_text("site.css", TEMPLATES),
-        "site.js": template_text("files.js") + template_text("site.js", TEMPLATES),
-        "scatter.js": template_text("scatter.js", TEMPLATES),
-        "charts.js": chart_library(),
-    }
-
-
 def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
     """A run with its date, its models and what the gate says of it."""
     verdicts = judged(each.run.results, rules) if rules else []
@@ -261,14 +226,16 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
     }
 
 
-def _board(study: str, asked: list[Question], pages: dict[str, str]) -> Board | None:
+def _board(study: str, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
+    """A study's table on the front page."""
     headlines = [question for question in asked if question.key["study"] == study and question.headline]
     columns = sorted(headlines, key=lambda each: -each.numbers["model"].n_unique())[:FRONT]
     if not columns:
         return None
     models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
     rows = [(model, pages[model], [best_cell(question, model) for question in columns]) for model in models]
-    return Board(study, STUDIES[study].title, STUDIES[study].question, columns, rows)
+    words = {"study": study, "title": STUDIES[study].title, "asks": STUDIES[study].question}
+    return {**words, "columns": columns, "rows": rows}
 
 
 def best_cell(question: Question, model: str) -> Cell | None:
@@ -276,18 +243,20 @@ def best_cell(question: Question, model: str) -> Cell | None:
     rows = question.numbers.filter(pl.col("model") == model)
     if rows.is_empty():
         return None
-    ordered = rows.with_columns(apart=pl.col("reason") != "", printed=pl.col("run") == "").sort(
-        ["apart", "printed", "date"], descending=[False, False, True], maintain_order=True
-    )
+    order = (pl.col("reason") != "", pl.col("run") == "", "date")
+    ordered = rows.sort(order, descending=[False, False, True], maintain_order=True)
     return _cell(question, ordered.row(0, named=True), _scale(question))
 
 
 def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
-    unit, landmark, low, high = row["unit"], row["landmark"], row["low"], row["high"]
+    low, high = row["low"], row["high"]
     bounded = low is not None and high is not None
+    value, *ends = (
+        quantity(each, row["unit"], row["landmark"]) for each in (row["value"], *((low, high) if bounded else ()))
+    )
     return Cell(
-        text=quantity(row["value"], unit, landmark),
-        interval=f"{quantity(low, unit, landmark)} to {quantity(high, unit, landmark)}" if bounded else "",
+        text=value,
+        interval=" to ".join(ends),
         value=row["value"],
         at=scale.at(row["value"]) if scale else None,
         low=scale.at(low) if scale and bounded else None,
@@ -305,9 +274,7 @@ def _scale(question: Question) -> Scale | None:
 
 def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, Cell]]:
     """Every number at the place, those that compare first, the highest on top."""
-    rows = question.numbers.with_columns(apart=pl.col("reason") != "").sort(
-        ["apart", "value"], descending=[False, True], maintain_order=True
-    )
+    rows = question.numbers.sort(pl.col("reason") != "", "value", descending=[False, True], maintain_order=True)
     scale = _scale(question)
     return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
 

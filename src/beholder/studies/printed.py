@@ -42,10 +42,8 @@ class Source(NamedTuple):
     printed_in: str
     contents: str
     caveats: tuple[str, ...] = ()
-    half_precision: bool = False
-    """Whether its figures are means in float16."""
-    on_request: bool = False
-    """Whether its cells come from `Printed.more`: only for the models of a run."""
+    half_precision: bool = False  # whether its figures are means in float16
+    on_request: bool = False  # whether its cells come from `Printed.more`: only for the models of a run
 
 
 class Check(NamedTuple):
@@ -76,10 +74,6 @@ class Size(NamedTuple):
 Sizes = Mapping[tuple[str, str], Size]  # counts by data set and by what is counted
 
 
-def _nothing(*_: object) -> None:
-    return None
-
-
 @dataclass(frozen=True)
 class Printed:
     """The printed numbers of a study."""
@@ -87,17 +81,12 @@ class Printed:
     file: Path | bytes
     """The cells as CSV or a file of it, with the columns of `CELL`. Models have the names that the paper gives them."""
     sources: tuple[Source, ...]
-    more: Callable[[], pl.DataFrame] | None = None
-    """More cells, which are compared only with a run on their models."""
-    sizes: Callable[[Path], Sizes] = lambda data: {}
-    """Printed sizes of data sets, counted again in a folder of data."""
-    impossible: Callable[[Cell], str | None] = _nothing
-    """Why a printed number cannot be what its table says it is."""
-    partial: Callable[[Cell], str | None] = _nothing
-    """Why a run's value does not compare with the printed one."""
-    explained: Callable[[Cell], str | None] = _nothing
-    """What may explain that a run's value differs."""
-    unlike: Callable[[Cell, str], str | None] = _nothing
+    more: Callable[[], pl.DataFrame] | None = None  # more cells, which are compared only with a run on their models
+    sizes: Callable[[Path], Sizes] = lambda data: {}  # printed sizes of data sets, counted again in a folder of data
+    impossible: Callable[[Cell], str | None] = lambda cell: None  # why a number cannot be what its table says
+    partial: Callable[[Cell], str | None] = lambda cell: None  # why a run's value does not compare with the printed one
+    explained: Callable[[Cell], str | None] = lambda cell: None  # what may explain that a run's value differs
+    unlike: Callable[[Cell, str], str | None] = lambda row, model: None
     """Why a printed model's number is another quantity than a run's row; given the row and the catalogue's name."""
     lower_case_groups: bool = False
     """Whether data sets spell one group in several ways (Male, male); the cells have small letters."""

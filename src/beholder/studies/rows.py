@@ -19,7 +19,6 @@ from beholder.comparison import (
     FEWEST,
     TOO_LITTLE,
     Groups,
-    Part,
     People,
     Strata,
     compare_groups,
@@ -29,7 +28,7 @@ from beholder.comparison import (
     people_of,
     strata_of,
 )
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
 from beholder.core.options import EFFECT, option
 from beholder.core.results import Row
@@ -71,47 +70,31 @@ def refusal_rows(
     `asked` has, by the rows' subset, what was scored and the attribute whose groups are compared: all are one family.
     Nothing where the model cannot refuse (it has no channel `refused`) or the attribute is unknown.
     """
-    rng = options.rng()
-    made = {
-        subset: _refusals(matrix, attribute, options, rng, within)
-        for subset, (matrix, attribute) in asked.items()
-        if "refused" in matrix.channels and attribute in matrix.images.columns
-    }
-    for (subset, each), judged in zip(made.items(), judge([each.part for each in made.values()]), strict=True):
-        for group in each.groups.names:
-            mine = each.groups.mask(group)
-            resampler = Resampler(each.people.codes[mine], options.rng(), options.draws)
-            row = mean_row(f"{prefix}.refusal_share", each.ever[mine], resampler)
+    rng, made, parts = options.rng(), [], []
+    for subset, (matrix, attribute) in asked.items():
+        if "refused" in matrix.channels and attribute in matrix.images.columns:
+            ever = np.asarray(matrix.refused(), dtype=np.float64).max(axis=1, initial=0.0)
+            people, groups = people_of(matrix.images, options.person), group_by(matrix.images, (attribute,))
+            large = groups.large(people)
+            compared = large.names if len(large.names) > 1 else []
+            made.append((subset, ever, people, groups, compared))
+            if not compared:
+                parts.append(not_judgeable(np.zeros(0, dtype=int)))
+                continue
+            strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
+            scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0), "strata": strata, "contrasts": weights}
+            parts.append(compare_groups(ever, large, people, rng, **scale))  # type: ignore[arg-type]
+    for (subset, ever, people, groups, compared), judged in zip(made, judge(parts), strict=True):
+        for group in groups.names:
+            mine = groups.mask(group)
+            resampler = Resampler(people.codes[mine], options.rng(), options.draws)
+            row = mean_row(f"{prefix}.refusal_share", ever[mine], resampler)
             note = join((row.note, "images with a refused prompt"))
             row = row._replace(subset=subset, group=group, verdict=TOO_LITTLE, note=note)
-            if group in each.compared:
-                found = comparison_at(judged, (each.compared.index(group), 0))
+            if group in compared:
+                found = comparison_at(judged, (compared.index(group), 0))
                 row = row._replace(p_value=found.p_value, p_at_most=found.at_most or None, verdict=found.verdict)
             yield row
-
-
-class _Refusals(NamedTuple):
-    """Which images have a refusal, and how the groups of one attribute compare; `compared` are large enough."""
-
-    ever: npt.NDArray[np.float64]
-    people: People
-    groups: Groups
-    compared: list[str]
-    part: Part
-
-
-def _refusals(
-    matrix: ScoreMatrix, attribute: str, options: MeasureOptions, rng: np.random.Generator, within: Sequence[str]
-) -> _Refusals:
-    ever = np.asarray(matrix.refused(), dtype=np.float64).max(axis=1, initial=0.0)
-    people, groups = people_of(matrix.images, options.person), group_by(matrix.images, (attribute,))
-    large = groups.large(people)
-    if len(large.names) < 2:
-        return _Refusals(ever, people, groups, [], nothing_told(np.zeros(0, dtype=int)))
-    strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
-    scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0)}
-    part = compare_groups(ever, large, people, rng, strata=strata, contrasts=weights, **scale)  # type: ignore[arg-type]
-    return _Refusals(ever, people, groups, large.names, part)
 
 
 def join(notes: Sequence[str | None]) -> str | None:
@@ -139,10 +122,8 @@ class PlanOptions:
         min=1e-6,
         panel=EFFECT,
     )
-    results: pl.DataFrame | None = None
-    """An earlier run, for its spreads."""
-    person: str | None = None
-    """The column that says who is shown; without it, the first of `comparison.people.COLUMNS`."""
+    results: pl.DataFrame | None = None  # an earlier run, for its spreads
+    person: str | None = None  # the column that says who is shown; without it, the first of `comparison.people.COLUMNS`
 
 
 class Planned(NamedTuple):

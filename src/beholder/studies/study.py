@@ -51,7 +51,8 @@ class MeasureOptions:
         recorded=True,
     )
     draws: int = option(2000, "Bootstrap draws behind every interval.", min=100, panel=STATISTICS, recorded=True)
-    permutations: int = 100  # shuffles behind an expectation under no effect
+    permutations: int = 100
+    """Shuffles behind an expectation under no effect."""
     values_only: bool = False
     """Whether intervals and p-values are left out as far as that saves time: `compare` reads values alone."""
     seed: int = option(20260801, "Seed of everything that is drawn at random.", panel=STATISTICS, recorded=True)
@@ -79,7 +80,8 @@ class MeasureOptions:
         parse=values_of,
         recorded=True,
     )
-    shuffles: int = SHUFFLES  # shuffles behind every verdict
+    shuffles: int = SHUFFLES
+    """Shuffles behind every verdict."""
 
     def rng(self) -> np.random.Generator:
         """A fresh generator: equal options give equal intervals."""
@@ -96,13 +98,18 @@ class Metric:
     """A number that a study gives: its name, where the page shows it, its unit and what its values mean."""
 
     name: str
-    topic: str  # the topics of the chapter that show it, separated by blanks
+    topic: str
+    """The topics of the chapter that show it, separated by blanks."""
     unit: str
     meaning: str
-    landmark: float | None = None  # the value without any effect: 0 for a difference, 1 for a ratio
-    paired: bool = False  # whether its rows compare two groups, `group` and `against`
-    chance_only: bool = False  # whether it tells what shuffled labels give, whatever the model
-    counts: str = "images"  # what `n` counts
+    landmark: float | None = None
+    """The value without any effect: 0 for a difference, 1 for a ratio."""
+    paired: bool = False
+    """Whether its rows compare two groups, `group` and `against`."""
+    chance_only: bool = False
+    """Whether it tells what shuffled labels give, whatever the model."""
+    counts: str = "images"
+    """What `n` counts."""
 
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
@@ -129,11 +136,15 @@ class Command:
 
     name: str
     help: str
-    files: str  # what the files are
-    run: str  # `module:function`, given the files and a `CommandOptions`; returns the `Measured` of a run
+    files: str
+    """What the files are."""
+    run: str
+    """`module:function`, given the files and a `CommandOptions`; returns the `Measured` of a run."""
     options: tuple[Option, ...] = ()
-    unit: str = "images"  # what its progress counts
-    examples: tuple[tuple[str, str], ...] = ()  # for its help: what for, and what to type
+    unit: str = "images"
+    """What its progress counts."""
+    examples: tuple[tuple[str, str], ...] = ()
+    """For its help: what for, and what to type."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +155,8 @@ class CommandOptions:
     data: Path | None = None
     measure: MeasureOptions = MeasureOptions()
     progress: Progress = silent
-    own: Mapping[str, Any] = field(default_factory=dict)  # the command's own options that were used
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """The command's own options that were used."""
 
 
 class Measured(NamedTuple):
@@ -152,7 +164,8 @@ class Measured(NamedTuple):
 
     results: pl.DataFrame
     record: Record
-    files: Mapping[str, bytes] = MappingProxyType({})  # more files for the run folder, by name
+    files: Mapping[str, bytes] = MappingProxyType({})
+    """More files for the run folder, by name."""
 
 
 TRUE_OR_FALSE = Instruction(
@@ -167,19 +180,25 @@ TRUE_OR_FALSE = Instruction(
 class Asks:
     """What is put to a model: images and prompts."""
 
-    datasets: tuple[str, ...] = ()  # data sets it can be asked on; the first is the study's own
+    datasets: tuple[str, ...] = ()
+    """Data sets it can be asked on; the first is the study's own."""
     tasks: Tasks = lambda dataset: ()
     statements: Tasks | None = None
     """What is scored instead for models that match pictures with texts and cannot be asked a question."""
-    detector_tasks: Tasks | None = None  # what is scored instead for detectors and segmenters
-    instruction: Instruction = TRUE_OR_FALSE  # how a model that answers in words is asked
+    detector_tasks: Tasks | None = None
+    """What is scored instead for detectors and segmenters."""
+    instruction: Instruction = TRUE_OR_FALSE
+    """How a model that answers in words is asked."""
     compat_instruction: Callable[[ModelSpec], Instruction] | None = None
     """How the authors' released scripts ask, where that differs."""
-    compat_tasks: Tasks | None = None  # what the authors' released scripts score, where that differs
+    compat_tasks: Tasks | None = None
+    """What the authors' released scripts score, where that differs."""
     layouts: tuple[Tasks, ...] = ()
     """Other tables of scores that `beholder measure` takes: their columns as prompts, tried in turn."""
-    all_datasets: bool = False  # whether it is asked on all of its data sets that are at hand, rather than on the first
-    limit_by: str | None = None  # the attribute that `--limit` takes its share of
+    all_datasets: bool = False
+    """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
+    limit_by: str | None = None
+    """The attribute that `--limit` takes its share of."""
     reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
     """The embedded models that are audited when no model is named."""
 
@@ -192,27 +211,35 @@ class Measures:
     metrics: tuple[Metric, ...] = ()
     across: Callable[[pl.DataFrame, bool], pl.DataFrame] | None = None
     """More rows, from the results of all models and data sets together; the flag is `compat`."""
-    compares: tuple[str, ...] = ()  # the attributes whose groups it compares; the data needs at least one of them
-    within: tuple[str, ...] = ()  # other labels that its groups are compared within, as far as the data has them
+    compares: tuple[str, ...] = ()
+    """The attributes whose groups it compares; the data needs at least one of them."""
+    within: tuple[str, ...] = ()
+    """Other labels that its groups are compared within, as far as the data has them."""
 
 
 @dataclass(frozen=True)
 class Tells:
     """What the page says of it."""
 
-    chapter: str = ""  # `module:CHAPTER`: findings, tables and charts; without it the page has plain tables
+    chapter: str = ""
+    """`module:CHAPTER`: findings, tables and charts; without it the page has plain tables."""
     limitations: tuple[str, ...] = ()
-    of_photographs: tuple[str, ...] = ()  # limitations that hold for photographs of people, and not for drawings
-    intervals: str = ""  # how the intervals are computed, where they are not made of draws of people
+    of_photographs: tuple[str, ...] = ()
+    """Limitations that hold for photographs of people, and not for drawings."""
+    intervals: str = ""
+    """How the intervals are computed, where they are not made of draws of people."""
 
 
 @dataclass(frozen=True)
 class Plans:
     """What is known of it before and beside a run; each is `module:attribute`."""
 
-    plan: str = ""  # `function(dataset, PlanOptions)`: rows that say how large an effect can be found
-    trials: str = ""  # how `beholder calibrate` tries it in worlds of known truth
-    printed: str = ""  # the printed numbers of the paper
+    plan: str = ""
+    """`function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
+    trials: str = ""
+    """How `beholder calibrate` tries it in worlds of known truth."""
+    printed: str = ""
+    """The printed numbers of the paper."""
 
 
 @dataclass(frozen=True)
@@ -232,9 +259,12 @@ class Study:
     measures: Measures = Measures()
     tells: Tells = Tells()
     plans: Plans = Plans()
-    short: str = ""  # the title in a word or two
-    default: str = ""  # when it is asked although no study was named: `always`, or `data` when a data folder is named
-    demo: bool = False  # whether it is part of the demo: neither model, study nor data are named
+    short: str = ""
+    """The title in a word or two."""
+    default: str = ""
+    """When it is asked although no study was named: `always`, or `data` when a data folder is named."""
+    demo: bool = False
+    """Whether it is part of the demo: neither model, study nor data are named."""
     options: tuple[Option, ...] = ()
     configure: Callable[[Study, Mapping[str, Any]], Study] | None = None
     """The study with the user's own options; given those of `options` that were used."""

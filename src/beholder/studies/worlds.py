@@ -47,8 +47,7 @@ class Design(NamedTuple):
     pictures: int = 1
     unbalanced: bool = False
     """Whether four of five women are of the first branch and source, and four of five men of the second."""
-    spread: float = 1.0
-    """How much farther apart the scores of the women of the first branch are than all others."""
+    spread: float = 1.0  # how much farther apart the scores of the women of the first branch are than all others
 
     def times(self, factor: int) -> Design:
         """The same with so many times as many people."""
@@ -69,10 +68,8 @@ SMALLEST = "10 + 10"  # the smallest design in which a model that is wholly unfa
 class World(NamedTuple):
     """People and their scores."""
 
-    table: pl.DataFrame
-    """A row for each picture: `image_id, uri, person, gender, branch, source, race, brightness`."""
-    scores: Array
-    """`[n_pictures, n_prompts]`, about normal: mean 0, standard deviation 1; NaN is a missing score."""
+    table: pl.DataFrame  # A row for each picture: `image_id, uri, person, gender, branch, source, race, brightness`
+    scores: Array  # `[n_pictures, n_prompts]`, about normal: mean 0, standard deviation 1; NaN is a missing score
 
 
 def draw(world: str, design: Design, prompts: int, rng: np.random.Generator) -> World:

@@ -205,7 +205,7 @@ def test_blocks_halve_until_they_fit(load: Any, pictures: list[Image.Image], mon
     match = scorer._matcher.match
 
     def small(seen: Any, begun: Any) -> Any:
-        if len(seen[0].keys) * len(begun) > 1:
+        if len(seen[0][0]) * len(begun) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
         return match(seen, begun)
 

@@ -12,7 +12,7 @@ import pytest
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.agreement import agreement, colour
-from beholder.studies.disparity.prompts import SAME_CONCEPTS, SYNSET, read_same_concepts
+from beholder.studies.disparity.prompts import SAME_CONCEPTS, SYNSET, read_words
 from beholder.studies.disparity.study import DISPARITY, Choices, configured
 
 One = Callable[..., dict[str, Any]]
@@ -61,7 +61,7 @@ def test_which_concepts_are_the_same_is_a_table_that_can_be_replaced(
     path = tmp_path / "same.csv"
     path.write_text("concept,same_as\ntie.n.02,tie\n")
     study = configured(DISPARITY, {"same_concepts": path})
-    rows = agreement(here, there, same=read_same_concepts(path))
+    rows = agreement(here, there, same=read_words(path, "same_as"))
     assert one(rows, "ap_gap_elsewhere", concept="tie")["note"] == "tie.n.02"
     assert study.measures.across is not None
     path.write_text("concept,same_as\ntie.n.02,tie\nnecktie.n.01,tie\n")

@@ -52,10 +52,7 @@ class Checkpoint(NamedTuple):
 def load_checkpoint(
     files: CheckpointFiles, *, device: str, precision: str, trust: bool, auto: str, placement: Mapping[str, object] = {}
 ) -> Checkpoint:
-    """Model, image processor and tokenizer of one folder; `auto` names the class of transformers that loads it.
-
-    `placement` holds the options of that class (device_map, quantization_config) that decide where the weights go.
-    """
+    """Model and processors of one folder by the class `auto` of transformers; `placement`: its device_map and such."""
     folder, common = files.folder, {"local_files_only": True, "trust_remote_code": trust}
     _refuse_unknown_code(folder, trust)
     with as_model_error(folder), captured_warnings() as messages:
@@ -270,8 +267,7 @@ class TorchScorer:
     preparation: Preparation | None = None  # what worker processes do with a picture
     decoder: Decoder | None = None  # what decodes files on the GPU, if that was asked for
     _arithmetic: Arithmetic | None = None  # what is then left to do on the device
-    _own: Callable[[Sequence[Prepared], str], Output]
-    """The scores of one picture with one text by the model's own forward pass, nothing kept from before."""
+    _own: Callable[[Sequence[Prepared], str], Output]  # scores of one pair by its own forward pass, nothing kept
 
     def __init__(
         self, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
@@ -295,7 +291,8 @@ class TorchScorer:
     def _prove(self) -> None:
         """Ours are computed together, for pictures of two shapes and texts of two lengths; its own pair by pair."""
         scorer = cast("Scorer", self)
-        prepared = [scorer.prepare(picture) for picture in sample_pictures()]
+        wide = sample_picture()
+        prepared = [scorer.prepare(picture) for picture in (wide, wide.transpose(Image.Transpose.ROTATE_90))]
         scores = scorer.score_prepared(prepared, SAMPLE_TEXTS)
         for number, (one, text) in enumerate(zip(prepared, SAMPLE_TEXTS, strict=True)):
             with running():
@@ -390,20 +387,13 @@ TOLERANCE = {
     "presence": {"float32": 1e-4, "bfloat16": 0.2, "float16": 0.05},
     # Over the likeliest first tokens. Half precision rounds a sum differently in every shape.
     "log-probability": {"float32": 1e-4, "bfloat16": 0.3, "float16": 0.05},
-}
-"""How far two ways may be apart, by what a score is and by precision; relative to a score above 1."""
+}  # how far two ways may be apart, by what a score is and by precision; relative to a score above 1
 SAMPLE_TEXTS = ("a photo of a person who is smiling", "nurse")  # scored together and each by itself
 
 
 def refusal(model: str, fault: str) -> ModelError:
     """The error about a model that fails its proof."""
     return ModelError(f"{model} would be scored wrongly by Beholder and is refused: {fault}.")
-
-
-def sample_pictures() -> list[Image.Image]:
-    """A picture that is wider than high, and one that is higher than wide."""
-    picture = sample_picture()
-    return [picture, picture.transpose(Image.Transpose.ROTATE_90)]
 
 
 def sample_picture() -> Image.Image:
@@ -421,8 +411,7 @@ PLAIN_CALLS = 2  # so often a shape is computed plainly: libraries warm up, and 
 class Recorded:
     """Once a shape has come a few times, its kernels are recorded as a CUDA graph, which one call launches.
 
-    They are the kernels of the plain call, in its order, so the result is the same; it lasts until the next call. What
-    cannot be recorded is called plainly.
+    The kernels and their order are the plain call's, so is the result, which lasts until the next call.
     """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:

@@ -6,6 +6,7 @@ from config.json. The repositories bring no image processor: pictures are prepar
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -103,14 +104,14 @@ class _Vision(torch.nn.Module):  # type: ignore[misc]
         self.embeddings.class_embedding = nn.Parameter(torch.zeros(width))
         self.embeddings.patch_embedding = nn.Conv2d(3, width, patch, stride=patch)
         self.embeddings.position_embedding = nn.Embedding((sizes.image_size // patch) ** 2 + 1, width)
-        self.encoder, self.post_layernorm = _Encoder(sizes), sizes.norm()
+        self.encoder, self.post_layernorm = _encoder(sizes, causal=False), sizes.norm()
 
     def forward(self, pixels: Tensor) -> Tensor:
         parts = self.embeddings
         patches = parts.patch_embedding(pixels).flatten(2).transpose(1, 2)
         first = parts.class_embedding.expand(len(pixels), 1, -1)
         states = torch.cat([first, patches], dim=1) + parts.position_embedding.weight
-        return self.post_layernorm(self.encoder(states, causal=False)[:, 0])
+        return self.post_layernorm(self.encoder(states)[:, 0])
 
 
 class _Text(torch.nn.Module):  # type: ignore[misc]
@@ -119,52 +120,43 @@ class _Text(torch.nn.Module):  # type: ignore[misc]
         self.embeddings = nn.Module()
         self.embeddings.token_embedding = nn.Embedding(sizes.vocab_size, sizes.hidden_size)
         self.embeddings.position_embedding = nn.Embedding(sizes.max_position_embeddings, sizes.hidden_size)
-        self.encoder, self.final_layer_norm = _Encoder(sizes), sizes.norm()
+        self.encoder, self.final_layer_norm = _encoder(sizes, causal=True), sizes.norm()
 
     def forward(self, ids: Tensor) -> Tensor:
         positions = self.embeddings.position_embedding.weight[: ids.shape[1]]
-        states = self.encoder(self.embeddings.token_embedding(ids) + positions, causal=True)
+        states = self.encoder(self.embeddings.token_embedding(ids) + positions)
         ends = ids.argmax(dim=-1)  # the token that ends a text has the highest number
         return self.final_layer_norm(states)[torch.arange(len(ids), device=ids.device), ends]
 
 
-class _Encoder(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, sizes: _Sizes) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(_Layer(sizes) for _ in range(sizes.num_hidden_layers))
-
-    def forward(self, states: Tensor, *, causal: bool) -> Tensor:
-        for layer in self.layers:
-            states = layer(states, causal=causal)
-        return states
+def _encoder(sizes: _Sizes, *, causal: bool) -> Module:
+    layers = nn.Sequential(*(_Layer(sizes, causal=causal) for _ in range(sizes.num_hidden_layers)))
+    return nn.Sequential(OrderedDict(layers=layers))
 
 
 class _Layer(torch.nn.Module):  # type: ignore[misc]
-    def __init__(self, sizes: _Sizes) -> None:
+    def __init__(self, sizes: _Sizes, *, causal: bool) -> None:
         super().__init__()
-        width = sizes.hidden_size
-        self._heads, self._after = sizes.num_attention_heads, sizes.post_layernorm
-        self.self_attn, self.mlp = nn.Module(), nn.Module()
+        width, inner = sizes.hidden_size, sizes.intermediate_size
+        self._heads, self._after, self._causal = sizes.num_attention_heads, sizes.post_layernorm, causal
+        self.self_attn = nn.Module()
         for part in ("q", "k", "v"):
             setattr(self.self_attn, f"{part}_proj", nn.Linear(width, width, bias=getattr(sizes, f"{part}_bias")))
         self.self_attn.out_proj = nn.Linear(width, width)
-        self.mlp.fc1 = nn.Linear(width, sizes.intermediate_size)
-        self.mlp.fc2 = nn.Linear(sizes.intermediate_size, width)
+        activation = transformers.activations.ACT2FN[sizes.hidden_act]
+        parts = OrderedDict(fc1=nn.Linear(width, inner), activation=activation, fc2=nn.Linear(inner, width))
+        self.mlp = nn.Sequential(parts)
         self.layer_norm1, self.layer_norm2 = sizes.norm(), sizes.norm()
-        self._activation = transformers.activations.ACT2FN[sizes.hidden_act]
 
-    def forward(self, states: Tensor, *, causal: bool) -> Tensor:
+    def forward(self, states: Tensor) -> Tensor:
         if self._after:
-            states = states + self.layer_norm1(self._attend(states, causal=causal))
-            return states + self.layer_norm2(self._think(states))
-        states = states + self._attend(self.layer_norm1(states), causal=causal)
-        return states + self._think(self.layer_norm2(states))
+            states = states + self.layer_norm1(self._attend(states))
+            return states + self.layer_norm2(self.mlp(states))
+        states = states + self._attend(self.layer_norm1(states))
+        return states + self.mlp(self.layer_norm2(states))
 
-    def _attend(self, states: Tensor, *, causal: bool) -> Tensor:
+    def _attend(self, states: Tensor) -> Tensor:
         parts = (getattr(self.self_attn, f"{part}_proj")(states) for part in ("q", "k", "v"))
         query, key, value = (part.unflatten(-1, (self._heads, -1)).transpose(1, 2) for part in parts)
-        read = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        read = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=self._causal)
         return self.self_attn.out_proj(read.transpose(1, 2).flatten(2))
-
-    def _think(self, states: Tensor) -> Tensor:
-        return self.mlp.fc2(self._activation(self.mlp.fc1(states)))

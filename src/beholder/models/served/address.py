@@ -36,9 +36,7 @@ class Asking:
     image: str = "png"  # `png`, or `jpeg` at `quality`
     quality: int = 95
     side: int = 1024  # longest side in pixels; larger pictures are made smaller, smaller ones stay
-    answers: str = "auto"
-    """`logprobs`, `sampled`, whichever the server can give, or `guided`: sampled, and the server allows only the two
-    words."""
+    answers: str = "auto"  # `logprobs`, else `sampled`; or `guided`: sampled, and only the two words are allowed
     draws: int = 20
 
     def encoding(self) -> dict[str, object]:
@@ -99,9 +97,6 @@ def _asking(options: Mapping[str, str]) -> Asking:
     return Asking(**chosen)
 
 
-# The key
-
-
 @dataclass(frozen=True)
 class Key:
     """A secret: it is sent to the one server, and shown nowhere."""
@@ -113,11 +108,7 @@ class Key:
         return {"Authorization": f"Bearer {self.value}"} if self.value else {}
 
     def cut_from(self, said: Any) -> Any:
-        """What a server said (text, or JSON with texts anywhere in it), without the key.
-
-        >>> Key("s3cret-key").cut_from({"id": "model of s3cret-key", "also": ["c2VjcmV0OiBzM2NyZXQta2V5"]})
-        {'id': 'model of [key removed]', 'also': ['c2VjcmV0OiB[key removed]']}
-        """
+        """What a server said (text, or JSON with texts anywhere in it), without the key."""
         if isinstance(said, str):
             return self._form.sub(REMOVED, said) if self._form else said
         if isinstance(said, list):
@@ -177,8 +168,6 @@ def is_local(host: str) -> bool:
     except ValueError:
         return host == "localhost"
 
-
-# Limits
 
 PREFIX = "BEHOLDER_SERVED_"
 BATCH_STEPS = ("estimate", "submit")

@@ -293,9 +293,6 @@ class Line:
             raise Stopped
 
 
-# Pace
-
-
 def requested_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks for in Retry-After (a number or a date) or retry-after-ms."""
     try:

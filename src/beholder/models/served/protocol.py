@@ -80,11 +80,7 @@ def log(probability: float) -> float:
     return max(FLOOR, math.log(probability)) if probability > 0 else FLOOR
 
 
-REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)
-"""A refusal without probabilities: the answer was neither word, and nothing is known about their probabilities."""
-
-
-# Reading the protocol
+REFUSED = Cell(Share(0.0, 0.0, 1.0), Share(0.0, 0.0, 1.0), refused=1.0)  # nothing is known of the two words
 
 
 def mapping(body: object) -> Json:
@@ -165,9 +161,6 @@ def texts_of(reply: object) -> list[str]:
     return ["" if is_policy(choice) else text_of(choice) for choice in choices(reply)]
 
 
-# From tokens to probabilities
-
-
 def spells(token: str, word: str) -> bool:
     """Whether a token is the word, whatever its casing and leading space."""
     return token.lstrip(BLANKS).casefold() == word.casefold()
@@ -206,9 +199,6 @@ def _share(masses: Sequence[tuple[str, float]], word: str, *, hidden: float, sma
     return Share(low if spelled else (low + high) / 2, low, high), bool(spelled)
 
 
-# From words to counts
-
-
 def outcome(answer: str, instruction: Instruction) -> str:
     """`yes`, `no`, `open` (too short to tell) or `other`, by the first word of an answer."""
     first = (answer.strip(BLANKS + "\"'*`([").split() or [""])[0].strip("\"'*`.,;:!?)]")
@@ -231,26 +221,18 @@ def _drawn(count: int, n: int, level: float) -> Share:
     return Share((count + 0.5) / (n + 1.5), float(low), float(high))
 
 
-# What is sent
-
-
 class RequestForm(NamedTuple):
     """The form of request that a server accepts, determined by one trial request."""
 
     sampled: bool
-    limit: str = "max_tokens"
-    """What it calls the length of an answer; newer hosted models know only `max_completion_tokens`."""
+    limit: str = "max_tokens"  # what it calls the length of an answer; for some `max_completion_tokens`
     top: int = TOP
     many: bool = True  # whether it gives several answers to one request
-    prompted: bool = False
-    """Whether it reports the probability of a word at the end of the prompt, so that no wanted word is unseen."""
+    prompted: bool = False  # whether it reports the probability of a word at the end of the prompt
     guided: str = ""  # what it calls the list of allowed answers, if answers are to be only these
 
     def question(self, model: str, picture: str, text: str, *words: str) -> Body:
-        """The body of a request; only these words are allowed as answers where the form has that.
-
-        One greedy token with the likeliest others, or a few tokens drawn from the model's own distribution.
-        """
+        """The body of a request; only these words are allowed as answers where the form has that."""
         parts = [{"type": "image_url", "image_url": {"url": picture}}, {"type": "text", "text": text}]
         body: Body = {"model": model, "messages": [{"role": "user", "content": parts}], "stream": False}
         if self.guided:

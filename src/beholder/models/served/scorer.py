@@ -80,13 +80,10 @@ class ServedScorer:
         return values.reshape(len(prepared), len(prompts), len(self.channels))
 
     def _asked(self, jobs: Sequence[Job], each: int) -> list[Cell]:
-        """The cells of the jobs, `each` of them about one picture.
-
-        The first question about every picture goes ahead, so that a server that remembers prompts has read the
-        picture when the others come; these come picture by picture.
-        """
+        """The cells of the jobs, `each` of them about one picture."""
         if not jobs:
             return []
+        # The first about every picture goes ahead: a server that remembers prompts has then read the picture.
         first = iter(self._client.each(jobs[::each], self._cell))
         rest = iter(self._client.each([job for number, job in enumerate(jobs) if number % each], self._cell))
         return [next(rest if number % each else first) for number in range(len(jobs))]
@@ -222,21 +219,21 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
             continue
         more = {"n": 2} if form.sampled and form.many else {}
         try:
-            body = {
-                **form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE),
-                **more,
-            }
-            reply = client.ask("POST", CHAT, body, _with_choices)
+            asked = form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE)
+            body = {**asked, **more}
+            answers, reply = client.ask(
+                "POST", CHAT, body, lambda said: (protocol.choices(said), protocol.mapping(said))
+            )
         except Declined as error:
             if error.status in NOT_OF_THE_FORM or error.status >= 500:
                 raise _explained(error, address, listed) from None
             refused = error
             continue
-        if form.guided and protocol.text_of(protocol.choices(reply)[0]).strip() not in STRANGE:
+        if form.guided and protocol.text_of(answers[0]).strip() not in STRANGE:
             continue  # it took the list of answers and did not keep to it
         if form.sampled:
-            return form._replace(many=len(protocol.choices(reply)) > 1), reply
-        if protocol.first_tokens(protocol.choices(reply)[0]):
+            return form._replace(many=len(answers) > 1), reply
+        if protocol.first_tokens(answers[0]):
             return form._replace(prompted=_prompted(client, body)), reply
         understood = form.limit  # it omits log-probabilities: no other form will return them
     if address.asking.answers == "logprobs":
@@ -256,11 +253,6 @@ def _prompted(client: Client, body: dict[str, object]) -> bool:
     except ModelError:
         return False
     return protocol.prompt_word(reply, "Yes") is not None
-
-
-def _with_choices(body: object) -> Json:
-    protocol.choices(body)
-    return protocol.mapping(body)
 
 
 def _forms(asking: Asking) -> list[RequestForm]:

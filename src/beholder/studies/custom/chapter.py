@@ -39,10 +39,10 @@ from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.gaps import BALANCE, GAPS, KINDS
+from beholder.studies.custom.gaps import BALANCE, DIFFERENCES, KINDS
 
-BASES = {gap.removesuffix("gap") + kind: base for base, gap in GAPS.items() for kind in KINDS}
-"""What is measured, by the metric that says how it differs."""
+# What is measured, by the metric that says how it differs
+BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in KINDS}
 BELIEF = "custom.probability"
 MEASURED = {
     BELIEF: ("Belief in “{}”", "Mean belief in “{}”"),
@@ -59,7 +59,7 @@ MANY = 12  # rows above which a table is better opened than shown
 
 def differences(part: pl.DataFrame, kind: str) -> list[Result]:
     """The rows that decide about a kind of difference; of gaps only the two groups farthest apart."""
-    metrics = [gap.removesuffix("gap") + kind for gap in GAPS.values()]
+    metrics = [start + kind for start in DIFFERENCES.values()]
     rows = [row for metric in metrics for row in deciding_rows(part, metric.removeprefix("custom.")).to_dicts()]
     return [row for row in rows if row["metric"] in metrics and row["against"] != REST]
 
@@ -83,8 +83,8 @@ def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     yield from sorted(found, key=lambda each: -each.effect)[:MOST_FINDINGS]
     if not found and (gaps or slopes):
         yield _nothing(part, [row for row in gaps if ": " not in within(row)], slopes)
-    for rows in imbalances(part).values():
-        headline = f"In this data {_go_together(rows)}"
+    for (attribute, label), rows in imbalances(part).items():
+        headline = f"In this data {attribute} and {label} go together"
         yield finding(rows[0], "balance", headline, _shares(rows), verdict=FACT, more=rows[1:])
 
 
@@ -181,12 +181,10 @@ def imbalances(part: pl.DataFrame) -> dict[tuple[str, str], list[Result]]:
 
 def _warning(part: pl.DataFrame, attribute: str) -> str:
     """The label that goes most together with an attribute: it may be behind a difference, or hide one."""
-    rows = next((rows for (own, _), rows in imbalances(part).items() if own == attribute), None)
-    return f" But {_go_together(rows)} in this data: {_shares(rows)}" if rows else ""
-
-
-def _go_together(rows: list[Result]) -> str:
-    return f"{rows[0]['subset']} and {rows[0]['concept']} go together"
+    for (own, label), rows in imbalances(part).items():
+        if own == attribute:
+            return f" But {own} and {label} go together in this data: {_shares(rows)}"
+    return ""
 
 
 def _shares(rows: list[Result]) -> str:
@@ -268,7 +266,10 @@ def _table(
 
 def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
     lines = _by_group(rows, ("model", "metric", "concept"), percent_cell)
-    most = {group: max(row["n"] for row in rows if row["group"] == group) for group in _groups(rows)}
+    most = {
+        group: max(row["n"] for row in rows if row["group"] == group)
+        for group in dict.fromkeys(row["group"] for row in rows)
+    }
     columns = [(f"{group or 'everyone'} (n = {n})", _cell_of(group)) for group, n in most.items()]
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
@@ -285,10 +286,6 @@ def _by_group(rows: list[Result], keys: Sequence[str], make: Callable[[Result], 
         line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
         line["cells"][row["group"]] = make(row)
     return list(lines.values())
-
-
-def _groups(rows: list[Result]) -> list[str | None]:
-    return list(dict.fromkeys(row["group"] for row in rows))
 
 
 def _cell_of(group: str | None) -> Callable[[Result], Cell | str]:
@@ -311,7 +308,7 @@ def _balance_tables(part: pl.DataFrame) -> Iterator[Table]:
             f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
             f"{label}: compare within it (--within {label})."
         )
-        columns: list[Column] = [(str(group), _cell_of(group)) for group in _groups(rows)]
+        columns: list[Column] = [(str(group), _cell_of(group)) for group in dict.fromkeys(row["group"] for row in rows)]
         yield _table(own.head(1), lines, [(str(label), "template")], columns, title, caption)
 
 

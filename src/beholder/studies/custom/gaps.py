@@ -41,13 +41,6 @@ from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions, Metric
 
 Array = npt.NDArray[np.float64]
-GAPS = {
-    "custom.probability": "custom.gap",
-    "custom.p_yes": "custom.p_yes_gap",
-    "custom.presence": "custom.presence_gap",
-    "custom.association": "custom.association_gap",
-    "custom.association_top1": "custom.association_top1_gap",
-}  # the metric of a gap, by what differs
 WHAT = {
     "custom.probability": "share of belief on a prompt",
     "custom.p_yes": "P(yes) of a prompt",
@@ -55,6 +48,8 @@ WHAT = {
     "custom.association": "share of belief on the correct prompt",
     "custom.association_top1": "share of images whose correct prompt comes first",
 }
+# How the metrics of differences begin, by what differs
+DIFFERENCES = {base: "custom." if base == "custom.probability" else f"{base}_" for base in WHAT}
 KINDS = {
     "gap": "one group less another; 0: alike. The two groups farthest apart, and each against everyone else",
     "slope": "its change with one more of a number, such as a year of age; 0: none",
@@ -68,9 +63,9 @@ TOGETHER = "interval and p hold for all prompts, groups and attributes together"
 
 def gap_metrics() -> Iterator[Metric]:
     """What is said about differences, of everything that is measured."""
-    for base, gap in GAPS.items():
+    for base, start in DIFFERENCES.items():
         for ending, meaning in KINDS.items():
-            name, landmark = gap.removesuffix("gap") + ending, None if ending == "equivalence" else 0.0
+            name, landmark = start + ending, None if ending == "equivalence" else 0.0
             yield Metric(name, "prompts", PROBABILITY, f"{WHAT[base]}: {meaning}", landmark, paired=ending == "gap")
     meaning = "share of a group's people who have a value of another label that is spread unequally over the groups"
     yield Metric(BALANCE, "prompts", PROBABILITY, meaning, counts="people")
@@ -86,15 +81,12 @@ class Column(NamedTuple):
 
     def row(self, ending: str, value: float, n: int, subset: str) -> Row:
         """A row about how it differs: `gap`, or what stands in its place."""
-        metric = GAPS[self.metric].removesuffix("gap") + ending
+        metric = DIFFERENCES[self.metric] + ending
         return Row(metric, value, n, PROBABILITY, subset=subset, concept=self.concept, template=self.level)
 
 
-class Compared(NamedTuple):
-    """A part of the family, and the rows that it becomes when all are judged."""
-
-    part: Part
-    rows: Callable[[Judged], Iterator[Row]]
+# A part of the family, and the rows that it becomes when all are judged
+Compared = tuple[Part, Callable[[Judged], Iterator[Row]]]
 
 
 class Family:
@@ -120,12 +112,9 @@ class Family:
     def rows(self) -> Iterator[Row]:
         """Gaps, slopes and intersections, judged together; and labels that are spread unequally over the groups."""
         compared = [*self._gaps(), *self._slopes(), *self._intersections()]
-        for each, judged in zip(compared, judge([each.part for each in compared]), strict=True):
-            yield from each.rows(judged)
+        for (_, rows), judged in zip(compared, judge([part for part, _ in compared]), strict=True):
+            yield from rows(judged)
         yield from self._balance()
-
-    def _strata(self, groups: Groups, labels: Sequence[str]) -> Strata:
-        return strata_of(self._labels, groups, labels, self.people)
 
     def _gaps(self) -> Iterator[Compared]:
         """Every two groups, and with more than two each against all others; then every two within each stratum."""
@@ -135,15 +124,15 @@ class Family:
                 continue
             pairs, rest = groups.pair_weights(), groups.rest_weights(self.people)
             weights = np.concatenate([pairs, rest]) if len(groups.names) > 2 else pairs
-            strata = self._strata(groups, [*self.within, *self.by])
+            strata = strata_of(self._labels, groups, [*self.within, *self.by], self.people)
             own = {"strata": strata, "contrasts": weights, **scale}
             part = compare_groups(self.values, groups, self.people, self._rng, **own)  # type: ignore[arg-type]
-            yield Compared(part, partial(self._gap_rows, groups, strata))
-            inner = self._strata(groups, self.within)
+            yield part, partial(self._gap_rows, groups, strata)
+            inner = strata_of(self._labels, groups, self.within, self.people)
             parts = each_stratum(self.values, groups, self.people, inner, self._rng, **scale)  # type: ignore[arg-type]
             for name, one in parts.items():
                 inside = inner.crossed.mask(name) & (groups.codes >= 0) if inner.crossed else groups.codes >= 0
-                yield Compared(one, partial(self._inner, groups, f"{inner.variant}: {name}", inside))
+                yield one, partial(self._inner, groups, f"{inner.variant}: {name}", inside)
 
     def _comparisons(self, judged: Judged, groups: Groups, column: int) -> list[Comparison]:
         """The two groups farthest apart (of those that differ, if any do), and each group against everyone else."""
@@ -194,7 +183,7 @@ class Family:
             strata, numbers = additive_strata(self._labels, groups, others), np.asarray(groups.numbers)
             own = {"strata": strata, "shuffles": self.options.shuffles}
             part = compare_slopes(self.values, numbers, self.people, self._rng, **own)  # type: ignore[arg-type]
-            yield Compared(part, partial(self._slope_rows, groups, strata))
+            yield part, partial(self._slope_rows, groups, strata)
 
     def _slope_rows(self, groups: Groups, strata: Strata, judged: Judged) -> Iterator[Row]:
         for k, column in enumerate(self.columns):
@@ -220,7 +209,7 @@ class Family:
             strata = additive_strata(self._labels, cells, [first.attribute, second.attribute, *self.within])
             own = {"strata": strata, "departures": True, "shuffles": self.options.shuffles}
             part = compare_groups(self.values, cells, self.people, self._rng, **own)  # type: ignore[arg-type]
-            yield Compared(part, partial(self._intersection_rows, cells))
+            yield part, partial(self._intersection_rows, cells)
 
     def _intersection_rows(self, cells: Groups, judged: Judged) -> Iterator[Row]:
         for k, column in enumerate(self.columns):

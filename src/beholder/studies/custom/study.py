@@ -60,9 +60,7 @@ LIMITATIONS = (
     "Groups may differ in what the data does not say, or in labels that they were not compared within (--within).",
 )
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
-ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}
-"""Metrics of a prompt by itself, by what the model gives."""
-Measured = tuple[str, str, npt.NDArray[np.float64]]  # metric, concept, and one value for each image
+ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}  # of a prompt by itself, by what the model gives
 
 
 def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
@@ -139,27 +137,20 @@ def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     """What is measured of the prompts of a level: a value for each image, NaN for one without all scores."""
     whole = matrix.complete_rows()
     places = pl.Series(matrix.images["image_id"]).is_in(whole.images["image_id"].implode()).to_numpy()
-    cells = whole.quantity("ranking")
-    alone = [  # each prompt by itself: a detector's presence, or P(yes) of a model that answers in words
-        (ALONE[cells.unit], concept, cells.cells[:, column])
-        for column, concept in enumerate(whole.prompts["concept"])
-        if cells.unit in ALONE
-    ]
-    for metric, concept, own in [*alone, *_among(whole, level)]:
+    cells, concepts = whole.quantity("ranking"), whole.prompts["concept"]
+    made: list[tuple[str, str, npt.NDArray[np.float64]]] = []
+    if cells.unit in ALONE:  # each prompt by itself: a detector's presence, or P(yes) of a model that answers in words
+        made += [(ALONE[cells.unit], concept, cells.cells[:, j]) for j, concept in enumerate(concepts)]
+    if whole.gives("logit"):  # how belief is divided; the concepts of a detector do not compete
+        shares, correct = softmax(whole.logits), correct_cells(whole.prompts, whole.images)
+        made += [("custom.probability", concept, shares[:, j]) for j, concept in enumerate(concepts)]
+        if correct.any():
+            made.append(("custom.association", level, correct_share(shares, correct)))
+            made.append(("custom.association_top1", level, first(correct_rank(shares, correct))))
+    for metric, concept, own in made:
         values = np.full(matrix.images.height, np.nan)
         values[places] = own
         yield Column(metric, concept, level, values)
-
-
-def _among(matrix: ScoreMatrix, level: str) -> Iterator[Measured]:
-    """How belief is divided among the prompts of a level; the concepts of a detector do not compete."""
-    if not matrix.gives("logit"):
-        return
-    shares, correct = softmax(matrix.logits), correct_cells(matrix.prompts, matrix.images)
-    yield from (("custom.probability", concept, shares[:, j]) for j, concept in enumerate(matrix.prompts["concept"]))
-    if correct.any():
-        yield "custom.association", level, correct_share(shares, correct)
-        yield "custom.association_top1", level, first(correct_rank(shares, correct))
 
 
 CUSTOM = custom_study(prompt_set("prompts", []))

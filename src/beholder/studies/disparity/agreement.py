@@ -61,7 +61,7 @@ def agreement(
             if pairs.height:
                 rows += _dataset_rows(elsewhere, pairs) if same_model else _model_rows(other, pairs)
             if pairs.height >= FEWEST_CONCEPTS:
-                value = rank_correlation(pairs["value"].to_numpy(), pairs["value_there"].to_numpy())
+                value = float(stats.spearmanr(pairs["value"], pairs["value_there"]).statistic)
                 row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation")
                 rows.append(row._replace(subset=elsewhere if same_model else other, note="Spearman's, over concepts"))
         made.append(results_table(rows, study="disparity", model=model, dataset=dataset))
@@ -126,11 +126,6 @@ def _model_rows(other: str, pairs: pl.DataFrame) -> Iterator[Row]:
         yield row._replace(note=note)
 
 
-def rank_correlation(first: Cells, second: Cells) -> float:
-    """Spearman's coefficient; NaN where one does not vary."""
-    return float(stats.spearmanr(first, second).statistic)
-
-
 # Word vectors
 
 
@@ -149,15 +144,10 @@ class Alignment(NamedTuple):
         return self.cosines[group] - sum(others) / len(others)
 
 
-class Alignments(NamedTuple):
-    """All concepts, and notes on the groups' words."""
-
-    concepts: dict[str, Alignment]
-    notes: list[str]
-
-
-def align(path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: Words = AMBIGUOUS) -> Alignments:
-    """Read the vectors that concepts and groups need, and compare every concept with every group's terms."""
+def align(
+    path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: Words = AMBIGUOUS
+) -> tuple[dict[str, Alignment], list[str]]:
+    """Every concept compared with every group's words, as the vectors have them; and notes on the groups' words."""
     names = {concept: concept_name(concept, ambiguous) for concept in concepts}
     terms = {group: [concept_name(word) for word in words] for group, words in groups.words.items()}
     texts = [*names.values(), *(term for words in terms.values() for term in words)]
@@ -181,7 +171,7 @@ def align(path: Path, concepts: Sequence[str], groups: GroupWords, ambiguous: Wo
             aligned[concept] = Alignment(name, None, f"{path.name} has no vector for {lacks}")
         else:
             aligned[concept] = Alignment(name, {group: float((own @ vector).mean()) for group, own in known.items()})
-    return Alignments(aligned, notes)
+    return aligned, notes
 
 
 def text_vector(vectors: Mapping[str, Vector], text: str) -> Vector | None:
@@ -203,17 +193,17 @@ def word_rows(
     """
     data = gaps.data
     words, names = data.dataset.group_words, data.groups.names
-    if words is None or set(words.groups) != set(names):
+    if words is None or set(words.words) != set(names):
         note = f"{data.dataset.name} has no words for {', '.join(names)}"
         yield Row("disparity.word_alignment", None, 0, "cosine", note=note)
         return
-    alignments = align(vectors, data.concepts, words, ambiguous)
-    source = join([vectors.name, *alignments.notes])
+    aligned, notes = align(vectors, data.concepts, words, ambiguous)
+    source = join([vectors.name, *notes])
     rows, shares, parts = list(gap_rows), [], []
     for code, pair in enumerate(data.pairs):
-        towards = [each.towards(names[code]) for each in alignments.concepts.values()]
+        towards = [each.towards(names[code]) for each in aligned.values()]
         number = sum(map(len, words.words.values()))
-        for (concept, each), value in zip(alignments.concepts.items(), towards, strict=True):
+        for (concept, each), value in zip(aligned.items(), towards, strict=True):
             note = each.note or f"as '{each.name}'"
             yield pair.row("word_alignment", value, number, "cosine", concept=concept, note=note)
         tested = [data.concepts[column] for column in np.flatnonzero(gaps.enough(pair)).tolist()]
@@ -229,11 +219,9 @@ def word_rows(
                 else:
                     yield row
     for row, part, judged in zip(shares, parts, judge(parts), strict=True):
-        usual = float(row.value or 0.0) - float(part.value[0])
-        comparison = comparison_at(judged, 0)
-        ends = {name: usual + getattr(comparison, name) for name in ("value", "low", "high")}
-        moved = comparison._replace(**ends)
-        yield from moved.rows(row._replace(expected=usual), data.strata, least=0.0, most=1.0)
+        usual, one = float(row.value or 0.0) - float(part.value[0]), comparison_at(judged, 0)
+        one = one._replace(value=usual + one.value, low=usual + one.low, high=usual + one.high)
+        yield from one.rows(row._replace(expected=usual), data.strata, least=0.0, most=1.0)
 
 
 def _gaps_of(rows: list[Row], gap: str, pair: Sides, concepts: Sequence[str]) -> dict[str, float]:
@@ -257,14 +245,11 @@ def agreement_rows(near: Cells, gaps: Cells, gap: str) -> Iterator[Row]:
     if n < FEWEST_CONCEPTS:
         yield row._replace(note=f"fewer than {FEWEST_CONCEPTS} concepts")
     else:
-        yield row._replace(value=rank_correlation(near, gaps), note="Spearman's, over concepts")
+        yield row._replace(value=float(stats.spearmanr(near, gaps).statistic), note="Spearman's, over concepts")
 
 
 def _agreement_part(gaps: Gaps, pair: Sides, near: Cells, columns: list[int]) -> Part:
-    """The share that agrees, here and when people change groups.
-
-    Gaps of all concepts move together, because images show several: so concepts are not counted as independent.
-    """
+    """The share that agrees, here and when people change groups: concepts are not independent, images show several."""
     data, index = gaps.data, gaps.data.pairs.index(pair)
     null = gaps.within[index, columns]
     centre = np.nanmean(null, axis=1)

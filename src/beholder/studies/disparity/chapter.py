@@ -139,6 +139,10 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The widest gaps in either direction."""
+
+    def decimal(line: Result) -> str:
+        return ABSENT if line["alignment"] is None else f"{line['alignment']:+.2f}".replace("-", MINUS)
+
     lines = _lines(
         part, lambda rows, pair: findings.ends(findings.tested(rows, pair), number), both=["average_precision"]
     )
@@ -149,7 +153,7 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         ("Matched", lambda line: Cell(signed(line["value"]), points_range(line), strong=line["found"])),
         ("p", p_cell),
         ("Found from", lambda line: points(line["detectable"])),
-        *([("Words", lambda line: _decimal(line["alignment"]))] if words else []),
+        *([("Words", decimal)] if words else []),
     ]
     caption = (
         "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
@@ -160,10 +164,6 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     long, notes = number > FEW, () if lines else (_why_none(part),)
     title = "The widest gaps in either direction" if long else "Widest gaps"
     return tabled(part, lines, _left(part), columns, title=title, caption=caption, notes=notes, topic="gaps", long=long)
-
-
-def _decimal(value: float | None) -> str:
-    return ABSENT if value is None else f"{value:+.2f}".replace("-", MINUS)
 
 
 def _why_none(part: pl.DataFrame) -> str:

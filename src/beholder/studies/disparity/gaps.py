@@ -33,8 +33,7 @@ AP, COUNT = "average precision", "concepts"
 NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
 FAULTLESS = "ranked without an error, or all scores equal: no interval"
 ROUNDING = 1e-5  # draws are float32: intervals narrower than this are rounding
-FOUND_IN_FOUR_OF_FIVE = 2.8015852181129683
-"""A gap this many standard errors wide has p ≤ 0.05 in four of five data sets."""
+FOUND_IN_FOUR_OF_FIVE = 2.8015852181129683  # standard errors of a gap that has p ≤ 0.05 in four of five data sets
 ALONE = "found at p ≤ 0.05 in four of five such data sets; for one concept alone"
 TOGETHER = "bounds hold for all concepts and the mean at once"
 
@@ -54,13 +53,11 @@ class Gaps:
 
     data: ConceptScores
     precision: Precision
-    alone: tuple[LeaveOneOut, LeaveOneOut]
-    """The precision with each image left out in turn: as it is, and at matched prevalence."""
+    alone: tuple[LeaveOneOut, LeaveOneOut]  # with each image left out in turn: as it is, and at matched prevalence
     draws: Precision
     null: Array  # matched gaps when people change groups: pairs × concepts × shuffles
     within: Array  # the same within the strata; equal to `null` where there are none
-    inner: Mapping[str, Gaps] = field(default_factory=dict)
-    """The gaps in each stratum with five people of every group: opposite gaps do not cancel there."""
+    inner: Mapping[str, Gaps] = field(default_factory=dict)  # in each stratum with five people of every group
 
     def gap(self, pair: Sides, *, matched: bool) -> Cells:
         """First less second; matched: at one prevalence, less the gap that the counts alone produce."""

@@ -48,7 +48,7 @@ def _frequent(data: Path) -> Size | None:
     }
     if "one-group" not in kept:
         return Size(kept["all"], hint="counted in all training images, for their captions are not here")
-    left_out = "; ".join(note for note in steps["one-group"].notes if note.startswith("concepts left out"))
+    left_out = "; ".join(note for note in steps["one-group"] if note.startswith("concepts left out"))
     hint = "; ".join(part for part in (left_out, f"counted in all training images: {kept['all']}") if part)
     return Size(kept["one-group"], hint=hint)
 

@@ -19,31 +19,18 @@ SYNSET = re.compile(r"(?P<lemma>.+)\.(?P<kind>[nvasr])\.(?P<sense>\d+)")
 Words = Mapping[str, str]  # words by concept
 
 
-def read_ambiguous(path: Path) -> dict[str, str]:
-    """Clearer words by concept: a table with the columns `concept` and `words`."""
-    return _read(path, "words", once=("concept",))
-
-
-def read_same_concepts(path: Path) -> dict[str, str]:
-    """A concept of one data set and the one of another that is the same: columns `concept` and `same_as`.
-
-    Each may occur once: a concept is one row of a comparison.
-    """
-    return _read(path, "same_as", once=("concept", "same_as"))
-
-
-def _read(path: Path, column: str, *, once: Sequence[str]) -> dict[str, str]:
+def read_words(path: Path, column: str) -> dict[str, str]:
+    """Clearer `words` of a concept, or the one of another data set that is the `same_as` it; each may occur once."""
     table = text_columns(read_table(path), ["concept", column], path).select("concept", column)
-    for each in once:
+    for each in ("concept", *(["same_as"] if column == "same_as" else [])):
         refuse_repeated(table[each], "concept", path)
     return dict(table.iter_rows())
 
 
 # The study's two printed examples; its whole table is not public
-AMBIGUOUS = read_ambiguous(Path(__file__).with_name("ambiguous.csv"))
-SAME_CONCEPTS = read_same_concepts(
-    Path(__file__).with_name("same_concepts.csv")
-)  # WordNet's synsets of COCO's categories
+AMBIGUOUS = read_words(Path(__file__).with_name("ambiguous.csv"), "words")
+# WordNet's synsets of COCO's categories
+SAME_CONCEPTS = read_words(Path(__file__).with_name("same_concepts.csv"), "same_as")
 
 
 def concept_name(concept: str, ambiguous: Words = AMBIGUOUS) -> str:
@@ -57,8 +44,7 @@ def concept_name(concept: str, ambiguous: Words = AMBIGUOUS) -> str:
 # Disparity's prompts
 
 TEMPLATES = {"photo": "a photo of a {}"}  # CLIP's own template: the text vectors at hand were made with it
-DRAWN = "a drawing of a person with {}"
-"""The template on which the embedded world's models were trained; the article comes with the concept."""
+DRAWN = "a drawing of a person with {}"  # on which the embedded world's models were trained
 IS_THERE = Instruction("Is there a {} in the image? Answer with exactly one word: Yes or No.", yes="Yes", no="No")
 
 

@@ -27,8 +27,7 @@ from beholder.studies.disparity.prompts import (
     Words,
     disparity_prompts,
     drawn_prompts,
-    read_ambiguous,
-    read_same_concepts,
+    read_words,
 )
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, read_concept_scores, read_confidence
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
@@ -45,15 +44,12 @@ LIMITATIONS = (
 class Choices:
     """What a user may choose."""
 
-    by: str | None = None
-    """The attribute whose groups are compared; by default the one that the data set's words define, else gender."""
+    by: str | None = None  # whose groups are compared; by default what the data set's words define, else gender
     templates: Mapping[str, str] = field(default_factory=lambda: TEMPLATES)
     word_vectors: Path | None = None
     calibration: str = AUTO
-    beside: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))
-    """Results of other runs, to compare with."""
-    ambiguous: Words = field(default_factory=lambda: AMBIGUOUS)
-    """Clearer words for concepts whose bare word usually means something else."""
+    beside: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))  # other runs
+    ambiguous: Words = field(default_factory=lambda: AMBIGUOUS)  # for words that usually mean something else
     same_concepts: Words = field(default_factory=lambda: SAME_CONCEPTS)  # which concepts of two data sets are the same
 
 
@@ -164,8 +160,8 @@ def configured(study: Study, options: Mapping[str, Any]) -> Study:
     templates = read_templates(options["templates"]) if "templates" in options else TEMPLATES
     others = [read_results(folder) for folder in options.get("beside", ())]
     beside = pl.concat([Choices().beside, *others])
-    ambiguous = read_ambiguous(options["ambiguous"]) if "ambiguous" in options else AMBIGUOUS
-    same = read_same_concepts(options["same_concepts"]) if "same_concepts" in options else SAME_CONCEPTS
+    ambiguous = read_words(options["ambiguous"], "words") if "ambiguous" in options else AMBIGUOUS
+    same = read_words(options["same_concepts"], "same_as") if "same_concepts" in options else SAME_CONCEPTS
     attribute = by[0] if by else None
     return disparity_study(Choices(attribute, templates, vectors, calibration or AUTO, beside, ambiguous, same))
 

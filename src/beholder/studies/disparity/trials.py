@@ -27,8 +27,7 @@ from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trials, World
 
 CONCEPTS = 5  # odd: in the wholly unfair world both pictures of a concept then have scores of opposite signs
-SURE = 0.7
-"""Confidence in a concept with a score above 0; below 0 it is 1 − SURE. So it has the same spread in all cells."""
+SURE = 0.7  # confidence with a score above 0, and 1 − SURE below: the same spread in all cells
 
 
 def measure(world: World, options: MeasureOptions) -> Iterator[Row]:

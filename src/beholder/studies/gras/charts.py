@@ -25,7 +25,6 @@ from beholder.chapter.charts import (
     curves,
     each_model,
     heatmap,
-    named_scale,
     order,
     rule_at,
     scatter,
@@ -136,7 +135,7 @@ def _gap_bars(rows: Rows) -> Layers:
     unsigned = {"tickCount": 5, "labelExpr": "format(abs(datum.value), '~r')"}
     x = Axis("points of P(Yes)", scale={"domain": [-most, most], "nice": False}, labels=unsigned).x()
     kinds = [kind for kind in VALENCE_COLOURS if kind in order(made, "valence")]
-    scale = named_scale(kinds, [VALENCE_COLOURS[kind] for kind in kinds])
+    scale = alt.Scale(domain=kinds, range=[VALENCE_COLOURS[kind] for kind in kinds])
     stroke, fill = (channel("valence:N", scale=scale, legend=None) for channel in (alt.Stroke, alt.Fill))
     tooltip = [alt.Tooltip("concept:N", title="trait"), "pair:N", alt.Tooltip("points:N"), "low:Q", "high:Q"]
     tooltip += [alt.Tooltip("p_value:Q", title="corrected p", format=".2g"), "n:Q"]

@@ -31,7 +31,7 @@ from beholder.comparison import (
     strata_of,
     verdict_of,
 )
-from beholder.comparison.family import Judged, nothing_told
+from beholder.comparison.family import Judged, not_judgeable
 from beholder.comparison.groups import REST, no_strata
 from beholder.comparison.means import units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
@@ -202,7 +202,7 @@ def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles:
     large = own.groups.large(own.people)
     groups, enough = (large, True) if len(large.names) > 1 else (own.groups, False)
     strata = own.strata(groups)
-    parts: tuple[Part, ...] = (nothing_told(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),)
+    parts: tuple[Part, ...] = (not_judgeable(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),)
     inner: tuple[str, ...] = ()
     if enough and shuffles:
         whole = compare_groups(own.flat, groups, own.people, rng, strata=strata, shuffles=shuffles, bounds=BOUNDS)

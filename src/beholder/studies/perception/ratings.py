@@ -20,7 +20,7 @@ import polars as pl
 from scipy import stats
 
 from beholder.comparison import FEWEST, Groups, Part, People, compare_groups, compare_slopes, comparison_at, judge
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.core.errors import DataError
 from beholder.core.results import Row
 from beholder.core.tables import read_table, require_columns
@@ -65,7 +65,7 @@ class Rated(NamedTuple):
     def rise(self, rng: np.random.Generator, options: MeasureOptions) -> Part:
         """How much the model's score rises with people's rating: r, if everyone has one picture."""
         if self.people is None:
-            return nothing_told(np.zeros((1, 1), dtype=int))
+            return not_judgeable(np.zeros((1, 1), dtype=int))
         return compare_slopes(self.model, self.human, self.people, rng, shuffles=options.shuffles)
 
     def departure(self, group: str, value: float, n: int) -> Row:

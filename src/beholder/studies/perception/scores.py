@@ -27,7 +27,7 @@ from beholder.comparison import (
     strata_of,
 )
 from beholder.comparison.family import Judged as Verdicts
-from beholder.comparison.family import nothing_told
+from beholder.comparison.family import not_judgeable
 from beholder.comparison.groups import CROSSING, natural
 from beholder.core.errors import DataError
 from beholder.core.results import Row
@@ -264,7 +264,7 @@ def compare_pairs(
     large = groups.large(people)
     compared = pairs(large.names)
     if not compared:
-        return Compared([], strata, nothing_told(np.zeros((0, values.shape[1]), dtype=int)))
+        return Compared([], strata, not_judgeable(np.zeros((0, values.shape[1]), dtype=int)))
     weights = np.array([[(name == first) - (name == second) for name in large.names] for first, second in compared])
     part = compare_groups(values, large, people, rng, strata=strata, contrasts=weights * 1.0, shuffles=options.shuffles)
     return Compared(compared, strata, part)

@@ -21,7 +21,6 @@ from beholder.chapter.charts import (
     chart,
     fields,
     forest,
-    named_scale,
     order,
     percent_axis,
     ratio_axis,
@@ -154,8 +153,8 @@ def dumbbells(drawn: Blocks) -> Layers:
     )
     y = alt.Y("row:N", sort=None, scale=alt.Scale(domain=keys, paddingInner=0.1, paddingOuter=0), axis=axis)
     x = Axis("share of belief", percent=True, scale={"domain": [0, 1.12 * max(mark["end"] for mark in marks) or 1]}).x()
-    colour = alt.Color("group:N", scale=named_scale(names, list(GROUP_COLOURS.values())), legend=None)
-    shape = alt.Shape("group:N", scale=named_scale(names, list(GROUP_SHAPES.values())), legend=None)
+    colour = alt.Color("group:N", scale=alt.Scale(domain=names, range=list(GROUP_COLOURS.values())), legend=None)
+    shape = alt.Shape("group:N", scale=alt.Scale(domain=names, range=list(GROUP_SHAPES.values())), legend=None)
     base = chart(marks).encode(y=y, yOffset=alt.YOffset("group:N", sort=names, scale=alt.Scale(domain=names)))
     base, strength = base.encode(color=colour), alt.condition("datum.shown", alt.value(0.55), alt.value(0.16))
     points = base.mark_point(filled=True, size=60, opacity=1)
