@@ -199,23 +199,17 @@ FEW = 10  # a crossing with fewer images supports hardly any comparison
 def datasheet(dataset: Dataset, survey: Survey, source: DatasetSource | None = None) -> str:
     """The data sheet as Markdown, without pictures and without names of people."""
     notes = ["", "## Notes", "", *(f"- {escape(note)}" for note in dataset.notes)] if dataset.notes else []
-    return "\n".join([*_head(dataset, source), *_people(survey), *_pictures(survey), *notes]) + "\n"
-
-
-def _head(dataset: Dataset, source: DatasetSource | None) -> Iterator[str]:
-    yield from (f"# Data sheet: {escape(dataset.name)}", "")
-    yield from _table(
-        ["", ""],
-        [
-            ["Title", source.title if source else dataset.name],
-            ["Revision", dataset.revision],
-            ["Licence", dataset.licence],
-            ["Origin", source.origin if source else TO_BE_STATED],
-            ["Labels", source.labels if source and source.labels else TO_BE_STATED],
-            ["Intended use", source.intended if source and source.intended else TO_BE_STATED],
-            ["Unintended use", UNINTENDED],
-        ],
-    )
+    facts = {
+        "Title": source.title if source else dataset.name,
+        "Revision": dataset.revision,
+        "Licence": dataset.licence,
+        "Origin": source.origin if source else TO_BE_STATED,
+        "Labels": (source and source.labels) or TO_BE_STATED,
+        "Intended use": (source and source.intended) or TO_BE_STATED,
+        "Unintended use": UNINTENDED,
+    }
+    head = [f"# Data sheet: {escape(dataset.name)}", "", *_table(["", ""], list(facts.items()))]
+    return "\n".join([*head, *_people(survey), *_pictures(survey), *notes]) + "\n"
 
 
 def _people(survey: Survey) -> Iterator[str]:

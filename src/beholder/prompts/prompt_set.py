@@ -125,21 +125,13 @@ def correct_cells(prompts: pl.DataFrame, images: pl.DataFrame) -> npt.NDArray[np
     """Which prompt is right for which image: `[n_images, n_prompts]`."""
     cells = np.zeros((images.height, prompts.height), dtype=bool)
     for column, rule in enumerate(prompts["correct_for"].fill_null(NEVER).to_list()):
-        if rule == ALWAYS:
-            cells[:, column] = True
-        elif rule != NEVER:
-            cells[:, column] = _matches(images, parse_rule(rule))
+        cells[:, column] = rule != NEVER
+        for name, value in parse_rule(rule).items() if rule not in (ALWAYS, NEVER) else ():
+            attribute = column_in(images, name)
+            if attribute not in images.columns:
+                raise UnknownName("attribute", name, images.columns, where="The data set")
+            cells[:, column] &= (images[attribute].cast(pl.String) == value).fill_null(False).to_numpy()
     return cells
-
-
-def _matches(images: pl.DataFrame, equals: Mapping[str, str]) -> npt.NDArray[np.bool_]:
-    matches = np.ones(images.height, dtype=bool)
-    for name, value in equals.items():
-        column = column_in(images, name)
-        if column not in images.columns:
-            raise UnknownName("attribute", name, images.columns, where="The data set")
-        matches &= (images[column].cast(pl.String) == value).fill_null(False).to_numpy()
-    return matches
 
 
 def read_prompts(path: Path) -> PromptSet:

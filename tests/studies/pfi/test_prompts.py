@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from beholder.datasets.apa import BRANCHES
-from beholder.studies.pfi.study import pfi_association_prompts, pfi_identity_prompts
+from beholder.studies.apa.prompts import identity_prompts
+from beholder.studies.pfi.study import NAME_PROMPT, pfi_association_prompts
 
 
 def test_pfi_asks_in_its_own_words():
@@ -13,7 +14,7 @@ def test_pfi_asks_in_its_own_words():
     assert "This is a photo of a monkey" in texts
     assert "This is a photo of an assistant coach" in texts
     assert "This is a photo of a golf player" in texts
-    assert pfi_identity_prompts("senate", ["Ann"]).texts == ["This is a picture of Ann"]
+    assert identity_prompts("senate", NAME_PROMPT, ["Ann"]).texts == ["This is a picture of Ann"]
 
 
 @pytest.mark.parametrize("branch", BRANCHES)

@@ -14,7 +14,7 @@ import polars as pl
 
 from beholder.chapter.chapter import Cell, Question, Table, percent_cell, ratio_cell, tabled
 from beholder.chapter.finding import Finding, finding
-from beholder.chapter.numbers import ABSENT, MINUS, Result, count, percent, plural, ratio
+from beholder.chapter.numbers import ABSENT, Result, count, percent, plural, ratio, signed
 from beholder.comparison import FACT
 from beholder.core.results import PLAIN
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row
@@ -86,14 +86,13 @@ class Comparison(NamedTuple):
     @property
     def cells(self) -> dict[str, str | Cell]:
         """Planted, found, and the difference."""
+        off = self.off or 0.0
         if self.row["metric"] == RATIO:
-            planted, found, scale, places, unit = ratio(self.planted), ratio_cell(self.row), 1, 3, ""
+            planted, found, text = ratio(self.planted), ratio_cell(self.row), signed(off / 100, 3)
         else:
             planted, found = percent(self.planted, 1), percent_cell(self.row, strong=True)
-            scale, places, unit = 100, 1, " points"
-        off = f"{scale * (self.off or 0.0):+.{places}f}"
-        off = off.replace("-", MINUS) if float(off) else off[1:]
-        return {"planted": planted, "found": found, "off": ABSENT if self.off is None else f"{off}{unit}"}
+            text = f"{signed(off)} points"
+        return {"planted": planted, "found": found, "off": ABSENT if self.off is None else text}
 
 
 def comparisons(results: pl.DataFrame) -> list[Comparison]:
@@ -152,15 +151,10 @@ def planted_table(results: pl.DataFrame) -> Table | None:
     )
 
 
-def apa_findings(part: pl.DataFrame) -> list[Finding]:
-    """The planted truth first, where there is one."""
-    return [*planted_findings(part), *public_figure_findings(part)]
-
-
 QUESTION = Question("Does the audit find what was planted in the reference model?", "planted")
 CHAPTER = replace(
     PUBLIC_FIGURES,
     questions={"planted": QUESTION, **PUBLIC_FIGURES.questions},
-    findings=apa_findings,
+    findings=lambda part: [*planted_findings(part), *public_figure_findings(part)],
     planted=planted_table,
 )

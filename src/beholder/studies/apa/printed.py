@@ -48,8 +48,8 @@ def _over_one() -> dict[tuple[str, str], float]:
 
 
 def _impossible(row: Cell) -> str | None:
-    total = _over_one().get((row["model"], row["group"])) if row["place"] == "Table 5" else None
-    if total is None:
+    total = _over_one().get((row["model"], row["group"]))
+    if total is None or row["place"] != "Table 5":
         return None
     return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
 
@@ -64,10 +64,6 @@ def other_options(row: Cell, model: str) -> str | None:
     if eight and row["variant"] != EIGHT:
         return "its printed shares look taken over eight occupations (--options 8)"
     return "its printed shares are over nine occupations" if not eight and row["variant"] == EIGHT else None
-
-
-def _partial(row: Cell) -> str | None:
-    return other_people(row) or other_options(row, row["model"])
 
 
 PAPER = "APA, a people-centric benchmark for testing vision-language models (2025)"
@@ -95,7 +91,7 @@ PRINTED = Printed(
         ),
     ),
     impossible=_impossible,
-    partial=_partial,
+    partial=lambda row: other_people(row) or other_options(row, row["model"]),
     unlike=other_options,
     no_neighbours=(("apa.occupation_probability", "actors"),),  # Table 5 does not say which column is actress
 )

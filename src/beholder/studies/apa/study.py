@@ -14,7 +14,7 @@ from beholder.glasshouse.world import prompts as drawn_prompts
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import EIGHT, POOLS
-from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts, identity_prompts
+from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.published import scale_rows
@@ -34,24 +34,17 @@ def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS)) -> list[Task]:
     """Two tasks for each branch: association prompts and names."""
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
-    return figure_tasks(
-        dataset,
-        partial(association_prompts, options=options),
-        lambda branch, people: identity_prompts(f"apa/{branch}/names", NAME_PROMPT, people),
-    )
+    return figure_tasks("apa", partial(association_prompts, options=options), NAME_PROMPT, dataset)
 
 
 def drawn_tasks(dataset: Dataset) -> list[Task]:
     """The same questions in the embedded world, branch by branch."""
-    rows = drawn_prompts()
-    tasks = []
+    rows, tasks = drawn_prompts(), []
     for branch in dataset.table["branch"].unique(maintain_order=True).to_list():
         part = dataset.where(branch=branch)
         for kind in (ASSOCIATION, IDENTITY):
-            prompts = [
-                row for row in rows if row["branch"] == branch and (row["level"] == IDENTITY) is (kind == IDENTITY)
-            ]
-            if prompts:
+            mine = [row for row in rows if row["branch"] == branch]
+            if prompts := [row for row in mine if (row["level"] == IDENTITY) is (kind == IDENTITY)]:
                 tasks.append(figure_task(kind, branch, part, prompt_set(f"glasshouse/{branch}/{kind}", prompts)))
     return tasks
 
@@ -90,6 +83,8 @@ def configured(study: Study, options: Mapping[str, Any]) -> Study:
 def apa_study(options: int = len(OCCUPATIONS)) -> Study:
     """APA with nine occupations as in the released prompts, or with eight of them."""
     measures = public_figure_measures("apa", {**POOLS, **DRAWN_POOLS})
+    if options < len(OCCUPATIONS):
+        measures = tuple(partial(_over_eight, each) for each in measures)
     return Study(
         name="apa",
         title="APA: actors, politicians, athletes",
@@ -100,9 +95,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         "Models (2025; marked “not intended for distribution or citation”)",
         asks=Asks(datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch"),
         measures=Measures(
-            functions=measures
-            if options == len(OCCUPATIONS)
-            else tuple(partial(_over_eight, each) for each in measures),
+            functions=measures,
             metrics=public_figure_metrics("apa"),
             across=scale_rows,
             compares=("gender",),

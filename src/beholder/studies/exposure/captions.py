@@ -23,7 +23,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,31 +71,24 @@ class Part(NamedTuple):
 
 def part_of(captions: pl.Series, read: int, resume: int | None = None) -> Part:
     """Captions as a part of a file; null for a record that cannot be read."""
-    known = captions.drop_nulls()
-    text = _joined(known)
-    if text.count(b"\n") > len(known):
-        text = _joined(known.str.replace_all("\n", " ", literal=True))
+    known = captions.drop_nulls().str.replace_all("\n", " ", literal=True)
+    text = bytes(known.str.join("\n").cast(pl.Binary).item()) + b"\n" if len(known) else b""
     return Part(text, captions.is_null().arg_true().to_list(), read, resume)
-
-
-def _joined(captions: pl.Series) -> bytes:
-    return bytes(captions.str.join("\n").cast(pl.Binary).item()) + b"\n" if len(captions) else b""
 
 
 def caption_files(addresses: Iterable[str], column: str | None = None) -> list[CaptionFile]:
     """The files of paths and URIs; a URI may be a pattern (`s3://bucket/part-*.parquet`)."""
-    return [CaptionFile(path, column) for address in addresses for path in _matching(address)]
-
-
-def _matching(address: str) -> list[str]:
-    if not (is_remote(address) and glob.has_magic(address)):
-        return [address]
-    with remote_errors(address, "listed"):
-        system, pattern = file_system(address)
-        found = [system.unstrip_protocol(path) for path in sorted(system.glob(pattern))]
-    if not found:
-        raise MissingData(f"There is no caption file like {masked(address)}.")
-    return found
+    paths: list[str] = []
+    for address in addresses:
+        found = [address]
+        if is_remote(address) and glob.has_magic(address):
+            with remote_errors(address, "listed"):
+                system, pattern = file_system(address)
+                found = [system.unstrip_protocol(path) for path in sorted(system.glob(pattern))]
+        if not found:
+            raise MissingData(f"There is no caption file like {masked(address)}.")
+        paths += found
+    return [CaptionFile(path, column) for path in paths]
 
 
 class CaptionFile:
@@ -189,16 +181,15 @@ class CaptionFile:
         with self._open() as raw, self._unpacked(raw) as file:
             line = file.read(LONGEST_LINE).partition(b"\n")[0]
         first = Part(*_readable(line + b"\n"), 0).captions[0]
-        header = (first or "").split("\t") if first else []
-        index, skip = self._place_in(header), 0 if start or self._has_no_header(header) else 1
+        header = first.split("\t") if first else []
+        index, named = self._place_in(header)
+        skip = int(named and not start)
         for part in self._lines(start, stop):
-            text = part.text.partition(b"\n")[2] if skip else part.text
-            captions = None if part.malformed else _cells(text, index, len(header))
-            if captions is not None:
-                yield part._replace(text=captions)
-            else:
-                yield part_of(_sparse_cells(part.captions[skip:], index, len(header)), part.read, part.resume)
-            skip = 0
+            lines = part.captions[skip:]
+            lines, skip = lines.filter(lines.is_null() | (lines != "")), 0
+            cells = pl.Series(pl.from_arrow(_split(lines.to_arrow(), "\t")))
+            column = pl.when(cells.list.len() == len(header)).then(cells.list.get(index, null_on_oob=True))
+            yield part_of(pl.select(column).to_series(), part.read, part.resume)
 
     def _jsonl(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         for part in self._lines(start, stop):
@@ -212,9 +203,8 @@ class CaptionFile:
         read = [0]
         rows = self._csv_rows(read)
         header = next(rows, None) or []
-        index = self._place_in(header)
-        if self._has_no_header(header):
-            rows = chain([header], rows)
+        index, named = self._place_in(header)
+        rows = rows if named else chain([header], rows)
         rows = (row for row in rows if row not in ([], [""]))
         return _in_parts((row[index] if row and len(row) == len(header) else None for row in rows), read)
 
@@ -258,24 +248,23 @@ class CaptionFile:
                     if last is not None:
                         yield part_of(last, read)
                     batch.validate(full=True)  # bytes that are no UTF-8 may stand in a column of texts
-                    last = _column(batch.column(0))
+                    last = pl.Series(pl.from_arrow(batch.column(0)))
+                    if last.dtype not in (pl.String, pl.Categorical):  # what is no text cannot be read
+                        last = pl.Series([None] * len(last), dtype=pl.String).set(last.is_null(), "")
+                    else:
+                        last = last.cast(pl.String).fill_null("")
                 if last is not None:
                     yield part_of(last, read, group + 1)
 
     # Columns
 
-    def _has_no_header(self, header: list[str]) -> bool:
-        """Whether the column is named by its number."""
-        return self.column is not None and self.column.isdigit() and self.column not in header
-
-    def _place_in(self, header: list[str]) -> int:
-        """One column: by its name in the header, or by its number where the file has no header."""
-        if not self._has_no_header(header):
-            return header.index(self._chosen(header))
-        index = int(self.column or 0) - 1
-        if not 0 <= index < len(header):
+    def _place_in(self, header: list[str]) -> tuple[int, bool]:
+        """Where the column is: by its name in the header (True), or by its number in a file without one (False)."""
+        if not (self.column and self.column.isdecimal() and self.column not in header):
+            return header.index(self._chosen(header)), True
+        if not 0 < int(self.column) <= len(header):
             raise DataError(f"{self.path} has no column {self.column}. Its columns are numbered 1 to {len(header)}.")
-        return index
+        return int(self.column) - 1, False
 
     def _chosen(self, names: list[str]) -> str:
         wanted = (self.column,) if self.column else COLUMNS
@@ -300,45 +289,13 @@ def _after_line_end(file: Any, start: int) -> int:
 
 
 def _rest_of_line(file: Any) -> tuple[bytes, int]:
-    """The rest of a line with its line end, which is made up at the end of the file, and how many bytes it has there.
-
-    Of a line that is too long only the beginning is kept.
-    """
+    """The rest of a line with a line end, cut where it is too long, and how many bytes it has in the file."""
     rest = piece = file.readline(LONGEST_LINE)
     length = len(rest)
     while piece and not piece.endswith(b"\n"):
         piece = file.readline(LONGEST_LINE)
         length += len(piece)
     return rest if rest.endswith(b"\n") else rest + b"\n", length
-
-
-def _cells(lines: bytes, index: int, width: int) -> bytes | None:
-    """One column of a TSV, each cell followed by a line end; None where not every line has `width` plain cells."""
-    if width < 2 or b"\r" in lines or b"\xef\xbb\xbf" in lines or not lines:
-        return None
-    letters = np.frombuffer(lines, np.uint8)
-    ends = np.flatnonzero((letters == ord("\t")) | (letters == ord("\n")))
-    rows = lines.count(b"\n")
-    if len(ends) != rows * width or (letters[ends[width - 1 :: width]] != ord("\n")).any():
-        return None
-    borders = np.empty(2 * rows, np.int64)
-    borders[::2] = ends[index - 1 :: width] + 1 if index else np.append(-1, ends[width - 1 : -1 : width]) + 1
-    borders[1::2] = ends[index::width] + 1
-    pieces = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), 2 * rows - 1, [None, pa.py_buffer(borders), pa.py_buffer(lines)]
-    )
-    _, offsets, data = pieces.take(pa.array(np.arange(0, 2 * rows - 1, 2))).buffers()
-    text = np.frombuffer(data, np.uint8).copy()
-    text[np.frombuffer(offsets, np.int64)[1 : rows + 1] - 1] = ord("\n")
-    return text.tobytes()
-
-
-def _sparse_cells(lines: pl.Series, index: int, width: int) -> pl.Series:
-    """One column of a TSV without its empty lines; null where a line cannot be read or has more or fewer cells."""
-    lines = lines.filter(lines.is_null() | (lines != ""))
-    cells = pl.Series(pl.from_arrow(_split(lines.to_arrow(), "\t")))
-    whole = cells.list.len() == width
-    return pl.select(pl.when(whole).then(cells.list.get(index, null_on_oob=True))).to_series()
 
 
 def _readable(lines: bytes) -> tuple[bytes, list[int]]:
@@ -354,7 +311,6 @@ def _readable(lines: bytes) -> tuple[bytes, list[int]]:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether it is UTF-8."""
     try:
         return data.isascii() or data.decode() is not None
     except UnicodeDecodeError:
@@ -379,14 +335,6 @@ def _strings(captions: Iterable[str | None]) -> pl.Series:
         return pl.Series(captions, dtype=pl.String)
     except UnicodeEncodeError:
         return pl.Series([text and text.encode("utf-8", "replace").decode() for text in captions], dtype=pl.String)
-
-
-def _column(values: Any) -> pl.Series:
-    """A column of a Parquet file: null is an empty caption, and what is no text cannot be read."""
-    series = pl.Series(pl.from_arrow(values))
-    if series.dtype in (pl.String, pl.Categorical):
-        return series.cast(pl.String).fill_null("")
-    return pl.Series([None] * len(series), dtype=pl.String).set(series.is_null(), "")
 
 
 def _json_caption(line: str | None, column: str | None) -> str | None:

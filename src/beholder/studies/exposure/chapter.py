@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import polars as pl
 
@@ -87,40 +86,41 @@ def _players(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(actress, "words", "Actresses and actors", sentence, verdict=FACT, more=[actor])
 
 
-class Claim(NamedTuple):
-    """What is said of the row over all branches and of those of the branches, or of the only branch."""
+def _claim(
+    kind: str,
+    rows: list[Result],
+    headlines: tuple[str, str, str, str],
+    sentence: str,
+    subject: str,
+    ways: tuple[str, str],
+    more: list[Result],
+) -> Finding:
+    """The row over all branches and those of the branches; what could still be, and the branches that differ.
 
-    kind: str
-    overall: str  # the headline where the first row differs
-    some: str  # where only a branch does
-    none: str  # where no difference was found
-    few: str  # where there are too few people
-    subject: str  # of the sentence about branches
-    ways: tuple[str, str]  # in which they differ: below the landmark, or above
-    landmark: float = 1.0
-
-    def finding(self, row: Result, branches: list[Result], sentence: str, more: list[Result]) -> Finding:
-        """With what could still be, where nothing was found, and with the branches that differ."""
-        verdict = verdict_of_rows([row, *branches])
-        headline = {DIFFERENCE: self.overall if found(row) else self.some, NONE_FOUND: self.none}.get(verdict, self.few)
-        if row["verdict"] == NONE_FOUND and has_interval(row):
-            sentence += " It could still be as low as {} or as high as {}.".format(*_bounds(row))
-        differences = []
-        for way, below in zip(self.ways, (True, False), strict=True):
-            rows = [each for each in branches if found(each) and (each["value"] < self.landmark) == below]
-            names = [people(each["subset"]) for each in rows]
-            differences += [f"{way} among {listed(names)}"] if names else []
-        if branches:
-            said = f"{self.subject} {' and '.join(differences)}" if differences else "no difference was found"
-            sentence += f" Branch by branch, {said}."
-        effect = log_distance(row["value"], 1.0) if self.landmark else abs(row["value"])
-        return finding(row, self.kind, headline, sentence, verdict=verdict, effect=effect, more=[*branches, *more])
+    The headlines are for: the first row differs, only a branch does, nothing was found, there are too few people.
+    `subject` begins the sentence about branches, `ways` are those in which they differ: below the landmark, or above.
+    """
+    row, *branches = rows
+    overall, some, none, few = headlines
+    verdict, landmark = verdict_of_rows(rows), float(row["unit"] == "ratio")
+    headline = {DIFFERENCE: overall if found(row) else some, NONE_FOUND: none}.get(verdict, few)
+    if row["verdict"] == NONE_FOUND and has_interval(row):
+        sentence += " It could still be as low as {} or as high as {}.".format(*_bounds(row))
+    differences = []
+    for way, below in zip(ways, (True, False), strict=True):
+        names = [people(each["subset"]) for each in branches if found(each) and (each["value"] < landmark) == below]
+        differences += [f"{way} among {listed(names)}"] if names else []
+    if branches:
+        said = f"{subject} {' and '.join(differences)}" if differences else "no difference was found"
+        sentence += f" Branch by branch, {said}."
+    effect = log_distance(row["value"], 1.0) if landmark else abs(row["value"])
+    return finding(row, kind, headline, sentence, verdict=verdict, effect=effect, more=[*branches, *more])
 
 
-def _pooled(rows: list[Result]) -> tuple[Result | None, list[Result]]:
-    """The row over all branches and those of the branches; the only row, if there is one branch."""
-    pooled = next((row for row in rows if row["subset"] == EVERYONE), rows[0] if len(rows) == 1 else None)
-    return pooled, [row for row in rows if row is not pooled] if pooled else []
+def _pooled(rows: list[Result]) -> list[Result]:
+    """The row over all branches, then those of the branches; the only row, if there is one branch."""
+    rows = sorted(rows, key=lambda row: row["subset"] != EVERYONE)
+    return rows if len(rows) == 1 or (rows and rows[0]["subset"] == EVERYONE) else []
 
 
 def _bounds(row: Result) -> list[str]:
@@ -140,71 +140,63 @@ def _times(row: Result) -> str:
 
 def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
     """Women over men: over all branches at equal branches, and the branches that differ."""
-    row, branches = _pooled(typical_ratios(part))
-    if row is None:
+    rows = _pooled(typical_ratios(part))
+    if not rows:
         return
+    row, several = rows[0], len(rows) > 1
     less, more = ("Women", "men") if row["value"] < 1 else ("Men", "women")
-    claim = Claim(
-        "named",
+    headlines = (
         f"{less} are named less often than {more}",
         "Women and men are named unequally often in some branches",
         "No difference between how often women and men are named was found",
         "Too few people to compare how often women and men are named",
-        "women are named",
-        ("less often", "more often"),
     )
     sentence = f"Captions name a typical woman {_times(row)} as often as a typical man"
-    sentence += f"{' of her branch' if branches else ''} (geometric means of 1 + captions; {_bracket(row)})."
+    sentence += f"{' of her branch' if several else ''} (geometric means of 1 + captions; {_bracket(row)})."
     crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
     for each in crude:
         sentence += f" Over all people at once it is {_times(each)}, which also follows which branches are named often."
-    yield claim.finding(row, branches, sentence, crude)
+    yield _claim("named", rows, headlines, sentence, "women are named", ("less often", "more often"), crude)
 
 
 def _known(part: pl.DataFrame) -> Iterator[Finding]:
-    row, branches = _pooled(valued(part, "identity_correlation"))
-    if row is None:
+    rows = _pooled(valued(part, "identity_correlation"))
+    if not rows:
         return
-    claim = Claim(
-        "known",
+    row, several = rows[0], len(rows) > 1
+    headlines = (
         f"The model knows people {'better' if row['value'] > 0 else 'worse'} whom captions name more often",
         "In some branches captions and known names go together",
         "No link between captions and known names was found",
         "Too few people to link captions and known names",
-        "the correlation is",
-        ("negative", "positive"),
-        0.0,
     )
     sentence = (
-        f"Within {'branch and ' if branches else ''}gender, the rank correlation of captions with {BELIEF} is "
+        f"Within {'branch and ' if several else ''}gender, the rank correlation of captions with {BELIEF} is "
         f"{plain(row['value'])} ({_bracket(row)})."
     )
-    yield claim.finding(row, branches, sentence, [])
+    yield _claim("known", rows, headlines, sentence, "the correlation is", ("negative", "positive"), [])
 
 
 def _gap(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = valued(part, "identity_gap")
-    (before, branches), (after, _) = (
-        _pooled([row for row in rows if row["concept"] == concept]) for concept in (UNADJUSTED, ADJUSTED)
-    )
-    if before is None:
+    gaps = valued(part, "identity_gap")
+    rows, adjusted = (_pooled([row for row in gaps if row["concept"] == each]) for each in (UNADJUSTED, ADJUSTED))
+    if not rows:
         return
+    before, several = rows[0], len(rows) > 1
     one, other = ("women", "men") if before["value"] > 1 else ("men", "women")
-    claim = Claim(
-        "gap",
+    headlines = (
         f"The right name stands out more for {one} than for {other}",
         "In some branches the right name does not stand out alike for women and men",
         "No difference in how well women and men are known by name was found",
         "Too few people to compare how well women and men are known by name",
-        "for women it is",
-        ("smaller", "larger"),
     )
     sentence = (
         f"{BELIEF.capitalize()} is {_times(before)} as large for women as for men"
-        f"{' of their branch' if branches else ''} (geometric means; {_bracket(before)})"
+        f"{' of their branch' if several else ''} (geometric means; {_bracket(before)})"
     )
-    sentence += f", and {_times(after)} at equal exposure ({_bracket(after)})." if after else "."
-    yield claim.finding(before, branches, sentence, [after] if after else [])
+    for after in adjusted[:1]:
+        sentence += f", and {_times(after)} at equal exposure ({_bracket(after)})"
+    yield _claim("gap", rows, headlines, f"{sentence}.", "for women it is", ("smaller", "larger"), adjusted[:1])
 
 
 # Tables

@@ -209,14 +209,8 @@ def _perhaps_empty(text: bytes) -> Iterator[bytes]:
         yield text[start:stop]
 
 
-class _Job(NamedTuple):
-    """A range of a file, which a worker reads by itself."""
-
-    number: int  # of the file
-    address: str
-    column: str | None
-    start: int
-    stop: int | None
+_Job = tuple[int, str, str | None, int, int | None]  # a file's number, address and column; from where to where
+Done = tuple[int, bool, list[_Seen], DataError | None]  # a file's number, whether this is its end, and its parts
 
 
 def _seen_in(
@@ -224,7 +218,7 @@ def _seen_in(
 ) -> Generator[tuple[_Counted, _Seen | None]]:
     """Every part that is not counted yet, in order; None after the last one of a file."""
     jobs = [
-        _Job(number, each.file.address, each.file.column, start, stop)
+        (number, each.file.address, each.file.column, start, stop)
         for number, each in enumerate(counted)
         if each.resume is not None
         for start, stop in each.file.ranges(each.resume)
@@ -238,40 +232,33 @@ def _seen_in(
             yield from _elsewhere(counted, processes.map(done, jobs))
     else:
         with Threads(min(usable_cores(), MOST_THREADS)) as threads:
-            for each in counted:
-                if each.resume is not None:
-                    yield from _here(each, mentions, threads)
-
-
-def _here(each: _Counted, mentions: Mentions, pool: Threads) -> Iterator[tuple[_Counted, _Seen | None]]:
-    try:
-        for seen in pool.map(partial(_seen, mentions=mentions), each.file.parts(each.resume or 0), ahead=pool.count):
-            yield each, seen
-    except DataError as error:
-        raise each.damaged(error) from error
-    yield each, None
-
-
-Done = tuple[_Job, list[_Seen], DataError | None]
+            for each in (each for each in counted if each.resume is not None):
+                parts = each.file.parts(each.resume or 0)
+                try:
+                    for seen in threads.map(partial(_seen, mentions=mentions), parts, ahead=threads.count):
+                        yield each, seen
+                except DataError as error:
+                    raise each.damaged(error) from error
+                yield each, None
 
 
 def _elsewhere(counted: Sequence[_Counted], results: Iterator[Done]) -> Iterator[tuple[_Counted, _Seen | None]]:
     """By workers that take a range of a file at a time."""
-    for job, parts, error in results:
-        each = counted[job.number]
-        yield from ((each, seen) for seen in parts)
+    for number, at_end, parts, error in results:
+        yield from ((counted[number], seen) for seen in parts)
         if error:
-            raise each.damaged(error)
-        if job.stop is None:
-            yield each, None
+            raise counted[number].damaged(error)
+        if at_end:
+            yield counted[number], None
 
 
 def _done(job: _Job, mentions: Mentions) -> Done:
     """What the parts of a range contain, up to the first that cannot be read."""
+    number, address, column, start, stop = job
     parts: list[_Seen] = []
     try:
-        for part in CaptionFile(job.address, job.column).parts(job.start, job.stop):
+        for part in CaptionFile(address, column).parts(start, stop):
             parts.append(_seen(part, mentions))
     except DataError as error:
-        return job, parts, error
-    return job, parts, None
+        return number, False, parts, error
+    return number, stop is None, parts, None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -20,7 +19,6 @@ from beholder.models.spec import ModelSpec
 from beholder.scores.imported import import_scores
 from beholder.scores.ray_pool import ray_options
 from beholder.scores.recorded import stored_scores
-from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Store
 from beholder.studies.apa.study import APA
 from beholder.studies.exposure.captions import caption_files
@@ -33,7 +31,7 @@ from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 
 
 def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, pl.DataFrame]:
-    """For every model of an APA audit: `branch, name, gain, known`, by person.
+    """For every model of an APA audit: `name, gain, known, branch`, by person.
 
     Read from the store, or again from the files of imported scores; the model itself is not needed.
     """
@@ -49,12 +47,13 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
     tasks = [task for task in APA.asks.tasks(limited) if task.kind == IDENTITY]
     scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
-        tables = {matrix.part: known_by_name(matrix) for matrix in _matrices(entry, tasks, store)}
-        if people := [
-            table.select(pl.lit(part).alias("branch"), "name", "gain", "known")
-            for part, table in tables.items()
-            if table.height > 1
-        ]:
+        if "digest" in entry:
+            spec = ModelSpec(**{key: value for key, value in entry.items() if key not in ("digest", "notes")})
+            matrices = stored_scores(tasks, spec, Store(store))
+        else:
+            matrices = import_scores([Path(file) for file in entry["files"]], tasks).matrices
+        people = [known_by_name(each).with_columns(branch=pl.lit(each.part)) for each in matrices]
+        if people := [table for table in people if table.height > 1]:
             scores[str(entry["name"])] = pl.concat(people)
     if not scores:
         raise MissingData(
@@ -62,13 +61,6 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
             "Name the store of that audit with --store, or run the audit again."
         )
     return scores
-
-
-def _matrices(entry: dict[str, Any], tasks: list[Task], store: Place) -> list[ScoreMatrix]:
-    if "digest" not in entry:
-        return import_scores([Path(file) for file in entry["files"]], tasks).matrices
-    spec = ModelSpec(**{key: value for key, value in entry.items() if key not in ("digest", "notes")})
-    return stored_scores(tasks, spec, Store(store))
 
 
 def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
@@ -124,14 +116,13 @@ def _record(results: pl.DataFrame, counts: Counts, options: CommandOptions) -> R
         "seed": options.measure.seed,
         "identity scores of": str(audit) if audit else None,
     }
-    files = [tally.path for tally in counts.files]
     record.models.append(
         {
             "name": results["model"][0],
             "adapter": "captions",
             "captions": counts.captions,
             "digest": digest([tally.digest for tally in counts.files]),
-            "files": files,
+            "files": [tally.path for tally in counts.files],
         }
     )
     audited = read_record(audit).models if audit else []

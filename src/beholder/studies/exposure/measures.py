@@ -68,23 +68,18 @@ class Compared(NamedTuple):
     ) -> Part:
         """Women less men in every column, within branches; with `equal`, at equal values of that number.
 
-        Nothing is told where that number is the same for all, or says who is a woman.
+        Nothing is compared where that number is the same for all within their branches, or says who is a woman.
         """
-        strata = self.strata
+        strata, cells = self.strata, self.strata.cells
         if equal is not None:
-            if not self._told_apart(equal):
+            member, number = (
+                each - (np.bincount(cells, each) / np.maximum(np.bincount(cells), 1))[cells]
+                for each in (self.groups.mask(0).astype(np.float64), equal)
+            )
+            if not (member @ number) ** 2 < SAME * (member @ member) * (number @ number):
                 return not_judgeable(np.full((1, 1), min(self.groups.sizes(self.people))))
             strata = strata._replace(design=np.column_stack([strata.design, equal]))
         return compare_groups(values, self.groups, self.people, rng, strata=strata, shuffles=options.shuffles)
-
-    def _told_apart(self, number: Array) -> bool:
-        """Whether women and men differ by more than in this number, which differs within their branches."""
-        cells = self.strata.cells
-        member, own = (
-            each - (np.bincount(cells, each) / np.maximum(np.bincount(cells), 1))[cells]
-            for each in (self.groups.mask(0).astype(np.float64), number)
-        )
-        return bool((member @ own) ** 2 < SAME * (member @ member) * (own @ own))
 
 
 def compared_subsets(people: pl.DataFrame, options: MeasureOptions) -> list[Compared]:
@@ -129,10 +124,7 @@ def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
 
 
 def _rows(compared: Compared, counts: Array, typical: Comparison, part: Part, mean: Judged) -> Iterator[Row]:
-    """The two ratios; that of the means is open-ended where captions name no man. Over all branches, also as crude.
-
-    Nothing is tested of the crude ones, because they also follow which branches are named often.
-    """
+    """That of the means may be open-ended. Crude ones also follow which branches are named often: not tested."""
     row = Row(RATIO, None, compared.table.height, "ratio", concept=MEAN)
     values = np.column_stack([counts, np.log1p(counts)])
     crude = women, men = [values[compared.groups.mask(group)].mean(axis=0) for group in (0, 1)]

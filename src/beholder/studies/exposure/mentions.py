@@ -28,34 +28,25 @@ from beholder.datasets.dataset import Dataset
 from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, OFFICES, SPORTS
 
 _BLANK, _LINE = ord(" "), ord("\n")
-_LETTERS = bytes(
+_LETTERS = bytes(  # for each byte of UTF-8: lower case, line ends, and blanks for what else is ASCII
     code if code == _LINE or code > 127 else ord(chr(code).lower()) if chr(code).isalnum() else _BLANK
     for code in range(256)
 )
-"""For each byte of UTF-8: letters and digits in lower case, line ends, and blanks for what else is ASCII."""
-_ASCII, _FIRST_OF_SEVERAL, _GONE = 127, 0xC0, 0xFF
-"""The last byte of ASCII, the least byte with which a longer character begins, and one that UTF-8 never has."""
+_ASCII, _FIRST_OF_SEVERAL, _GONE = 127, 0xC0, 0xFF  # the last of ASCII, the least of longer ones, and never in UTF-8
 _WITH_BYTE = (0, 0, 0x800, 0x10000)  # the least character that has a first, second, third and fourth byte
 _UNKNOWN, _LONGER = 0, 1
-_FOLDS = np.zeros(sys.maxunicode + 1, np.uint32)  # what each character beyond ASCII is folded to, once it was met
-BLOCK = 1 << 18
-"""Bytes that are looked through at a time: with all that is made of them they fit into the processor's cache."""
+_FOLDS = np.zeros(sys.maxunicode + 1, np.uint32)  # for each character met beyond ASCII, its fold in up to four bytes
+BLOCK = 1 << 18  # bytes at a time: with all that is made of them they fit into the processor's cache
 _EIGHT = 8
-_MASKS = np.array([(1 << 8 * length) - 1 for length in range(_EIGHT + 1)], np.uint64)
-"""To keep the first so many bytes of eight."""
-_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(48)
-"""A product with this odd number scatters; its upper 16 bits are the place in a table (multiplicative hashing)."""
+_MASKS = np.array([(1 << 8 * length) - 1 for length in range(_EIGHT + 1)], np.uint64)  # keep so many bytes of eight
+_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(48)  # multiplicative hashing: the upper 16 bits are the place
 Words = tuple[str, ...]
 Numbers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text without capitals and accents. Letters with a stroke (ł, ø) are separate letters.
-
-    >>> words_of("Lupita Nyong’o's ÉTÉ, 2nd_take")
-    ['lupita', 'nyong', 'o', 's', 'ete', '2nd', 'take']
-    """
+    """The words of a text without capitals and accents. Letters with a stroke (ł, ø) are separate letters."""
     return folded(text.encode()).decode().split()
 
 
@@ -72,23 +63,18 @@ def _without_accents(text: bytes) -> bytes:
     """The text with every character beyond ASCII folded; where it becomes shorter, the rest is bytes that are gone."""
     letters = np.frombuffer(text, np.uint8).copy()
     codes = np.frombuffer(letters[letters > _ASCII].tobytes().decode().encode("utf-32-le"), "<u4")
-    places, folds = np.flatnonzero(letters >= _FIRST_OF_SEVERAL), _folds_of(codes)
-    if (longer := folds == _LONGER).any():
-        return _without_accents(_with_folded(text, places[longer], codes[longer]))
-    for byte, least in enumerate(_WITH_BYTE):
-        chosen = codes >= least
-        letters[places[chosen] + byte] = folds[chosen] >> 8 * byte & 0xFF
-    return letters.tobytes()
-
-
-def _folds_of(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Of every character what it is folded to, as up to four bytes in one number."""
     for code in np.unique(codes[_FOLDS[codes] == _UNKNOWN]).tolist():
         character = chr(code).encode()
         fold = _folded(character)
         longer = len(fold) > len(character)
         _FOLDS[code] = _LONGER if longer else int.from_bytes(fold.ljust(4, bytes([_GONE])), "little")
-    return _FOLDS[codes]
+    places, folds = np.flatnonzero(letters >= _FIRST_OF_SEVERAL), _FOLDS[codes]
+    if (too_long := folds == _LONGER).any():
+        return _without_accents(_with_folded(text, places[too_long], codes[too_long]))
+    for byte, least in enumerate(_WITH_BYTE):
+        chosen = codes >= least
+        letters[places[chosen] + byte] = folds[chosen] >> 8 * byte & 0xFF
+    return letters.tobytes()
 
 
 def _with_folded(text: bytes, starts: Numbers, codes: npt.NDArray[np.uint32]) -> bytes:
@@ -96,8 +82,7 @@ def _with_folded(text: bytes, starts: Numbers, codes: npt.NDArray[np.uint32]) ->
     stops = starts + np.searchsorted(_WITH_BYTE, codes, side="right")
     apart = starts[1:] != stops[:-1]
     runs = zip(starts[np.append(True, apart)].tolist(), stops[np.append(apart, True)].tolist(), strict=True)
-    pieces: list[bytes] = []
-    before = 0
+    pieces, before = list[bytes](), 0
     for start, stop in runs:
         pieces += (text[before:start], _folded(text[start:stop]))
         before = stop
@@ -123,8 +108,7 @@ class MentionCounts(NamedTuple):
     """For each term, how many captions contain it; a caption counts once, however often it contains the term."""
 
     apart: Numbers
-    inside: Numbers
-    """Captions that contain it only within a longer term of its kind; they are not counted in `apart`."""
+    inside: Numbers  # captions that contain it only within a longer term of its kind; not counted in `apart`
 
 
 class _Text:
@@ -139,8 +123,7 @@ class _Text:
         self._eights = np.ndarray((len(letters) - _EIGHT + 1,), "<u8", letters, strides=(1,))
         self._starts = edges[::2]
         self._lengths = edges[1::2] - self._starts
-        self.firsts = self._eights[self._starts] & _MASKS.take(self._lengths, mode="clip")
-        """Of each word the first eight bytes; of a shorter one all."""
+        self.firsts = self._eights[self._starts] & _MASKS.take(self._lengths, mode="clip")  # bytes, up to eight
 
     def hashes(self, words: Numbers, before: Keys) -> Keys:
         """A number for each word, of all its bytes and of the number `before` it."""
@@ -234,13 +217,12 @@ class Mentions:
         for number, indices in enumerate(self._terms_of):
             self._pattern_of[indices] = number
         known = {(term.kind, words) for term, words in zip(self.terms, split, strict=True)}
-        self._outer = np.array(
+        self._outer = np.array(  # for each pattern, whether it contains a shorter one of its kind
             [
                 any((self.terms[index].kind, inner) in known for index in indices for inner in sequences_within(words))
                 for words, indices in by_words.items()
             ]
         )
-        """For each pattern, whether it contains a shorter one of its kind."""
 
     def __reduce__(self) -> tuple[type[Mentions], tuple[tuple[Term, ...]]]:
         """To another process go the terms alone: what is made of them is ten times as large."""
@@ -295,12 +277,11 @@ def _blocks(text: bytes) -> Iterator[bytes]:
 # Who and what is counted
 
 NAME = "name"
-LEVEL_WORDS = {
+LEVEL_WORDS = {  # specialties of actors are awards in whole clauses, which no caption contains: not counted
     "category": CATEGORIES,
     "occupation": OCCUPATIONS,
     "specialty": (*OFFICES, *(player.lower() for player in SPORTS.values())),
 }
-"""The specialties of actors are awards in whole clauses, which no caption contains; they are not counted."""
 WORD_TERMS = [Term(level, word) for level, words in LEVEL_WORDS.items() for word in words]
 SHARED, WITHIN, ONE_WORD = ("shared with another person", "part of a longer name", "one word, which may mean others")
 

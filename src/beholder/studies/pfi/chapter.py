@@ -9,12 +9,12 @@ import polars as pl
 
 from beholder.chapter.charts import Figure
 from beholder.chapter.finding import Finding, finding, metric_rows, valued
-from beholder.chapter.numbers import Result, percent, plural, ratio, ratio_range
+from beholder.chapter.numbers import Result, percent, plural
 from beholder.comparison import DIFFERENCE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.charts import NAME as HERO
 from beholder.studies.public_figures.charts import public_figure_charts
-from beholder.studies.public_figures.findings import claimed_ratios, found
+from beholder.studies.public_figures.findings import claimed_ratios, found, ratio_and_range
 from beholder.studies.public_figures.measures import GROUPS, correct_occupation
 
 NAMES = {"apa": "APA", "pfi": "P-FI"}
@@ -27,21 +27,13 @@ def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Findi
     for row in filter(found, claimed_ratios(part)):
         other = theirs.get(row["subset"])
         if other is not None and (row["value"] - 1) * (other["value"] - 1) < 0:
-            yield _both_hold(row, other, part, elsewhere)
-
-
-def _both_hold(row: Result, other: Result, part: pl.DataFrame, elsewhere: pl.DataFrame) -> Finding:
-    taking = [each for each in (_takes_most(other, elsewhere), _takes_most(row, part)) if each]
-    sentence = (
-        f"b is {_b(other)} among APA's options and {_b(row)} among P-FI's, for the same {row['subset']}. Both hold: a "
-        f"ratio belongs to the options that are offered together. {' '.join(taking)}"
-    ).strip()
-    headline = f"APA and P-FI answer in opposite ways for {row['subset']}, because they offer other options"
-    return finding(row, "bias", headline, sentence, verdict=DIFFERENCE, more=[other])
-
-
-def _b(row: Result) -> str:
-    return f"{ratio(row['value'])} ({ratio_range(row)})"
+            sentence = (
+                f"b is {ratio_and_range(other)} among APA's options and {ratio_and_range(row)} among P-FI's, for the "
+                f"same {row['subset']}. Both hold: a ratio belongs to the options that are offered together."
+                f"{_takes_most(other, elsewhere)}{_takes_most(row, part)}"
+            )
+            headline = f"APA and P-FI answer in opposite ways for {row['subset']}, because they offer other options"
+            yield finding(row, "bias", headline, sentence, verdict=DIFFERENCE, more=[other])
 
 
 def _takes_most(row: Result, part: pl.DataFrame) -> str:
@@ -56,7 +48,7 @@ def _takes_most(row: Result, part: pl.DataFrame) -> str:
         return ""
     concept, groups = max(both.items(), key=lambda item: abs(item[1][GROUPS[0]] - item[1][GROUPS[1]]))
     shares_of = " and ".join(f"{percent(groups[group])} of the belief about {plural(group)}" for group in GROUPS)
-    return f"With {NAMES[row['study']]}'s options “{concept}” takes {shares_of}."
+    return f" With {NAMES[row['study']]}'s options “{concept}” takes {shares_of}."
 
 
 def limitations(part: pl.DataFrame) -> Iterator[str]:
@@ -71,8 +63,8 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
 def pfi_charts(part: pl.DataFrame) -> Iterator[Figure]:
     """Those of public figures; the one of occupations says that its options are not APA's."""
     for figure in public_figure_charts(part):
-        options = f"{figure.caption} P-FI asks APA's question with other options." if figure.name == HERO else ""
-        yield figure._replace(caption=options or figure.caption)
+        options = " P-FI asks APA's question with other options." if figure.name == HERO else ""
+        yield figure._replace(caption=f"{figure.caption}{options}")
 
 
 CHAPTER = replace(PUBLIC_FIGURES, beside=opposite_answers, figures=pfi_charts, limitations=limitations)

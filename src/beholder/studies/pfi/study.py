@@ -5,19 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
-from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
-from beholder.studies.apa.prompts import (
-    OFFICE_OF,
-    Row,
-    article,
-    association_prompts,
-    identity_prompts,
-    level_rows,
-    with_article,
-)
+from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
 from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
 from beholder.studies.public_figures.published import scale_rows
@@ -54,28 +44,17 @@ def pfi_association_prompts(branch: str) -> PromptSet:
         kept = [row for row in association_prompts("actors").table.to_dicts() if row["level"] != "category"]
         return prompt_set("pfi/actors", [*categories, *kept])
     occupations = _first_right("occupation", ATHLETE_OCCUPATIONS if athletes else POLITICIAN_OCCUPATIONS)
-    phrases, right = (
-        {name: f"{article(role)} {role}" for name, role in ROLES.items()},
-        {OFFICE_OF.get(branch, ""): ALWAYS},
-    )
     if athletes:
         phrases = {f"{sport} player": f"a {sport.lower()} player" for sport in SPORTS}
         right = {f"{sport} player": correct_for(sport=sport) for sport in SPORTS}
+    else:
+        phrases = {name: f"{article(role)} {role}" for name, role in ROLES.items()}
+        right = {OFFICE_OF[branch]: ALWAYS}
     return prompt_set(f"pfi/{branch}", [*categories, *occupations, *level_rows("specialty", phrases, right)])
 
 
 def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
     return level_rows(level, with_article(words), {words[0]: ALWAYS})
-
-
-def pfi_identity_prompts(branch: str, people: list[str]) -> PromptSet:
-    """One prompt per person of a branch."""
-    return identity_prompts(f"pfi/{branch}/names", NAME_PROMPT, people)
-
-
-def pfi_tasks(dataset: Dataset) -> list[Task]:
-    """Two tasks for each branch: association prompts and names."""
-    return figure_tasks(dataset, pfi_association_prompts, pfi_identity_prompts)
 
 
 PFI = Study(
@@ -85,7 +64,9 @@ PFI = Study(
     question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
-    asks=Asks(datasets=("apa",), tasks=pfi_tasks, limit_by="branch"),
+    asks=Asks(
+        datasets=("apa",), tasks=partial(figure_tasks, "pfi", pfi_association_prompts, NAME_PROMPT), limit_by="branch"
+    ),
     measures=Measures(
         functions=public_figure_measures("pfi", POOLS),
         metrics=public_figure_metrics("pfi"),

@@ -12,7 +12,6 @@ import polars as pl
 
 from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
 from beholder.chapter.numbers import (
-    MINUS,
     Result,
     chance,
     count,
@@ -189,7 +188,7 @@ def _published_beside(row: Result, published: Published) -> Beside:
     if b is None:
         return "", []
     women, men = (correct_occupation(row["subset"], group) for group in GROUPS)
-    return f"The published measure, “{women}” for women over “{men}” for men, is {_ratio_and_range(b)}.", [b]
+    return f"The published measure, “{women}” for women over “{men}” for men, is {ratio_and_range(b)}.", [b]
 
 
 def _branches(row: Result, ratios: list[Result]) -> Beside:
@@ -208,11 +207,12 @@ def _other_options(row: Result, without: list[Result]) -> Beside:
     if not other_side or slight(row) or row["metric"].endswith("either_word_ratio"):
         return "", []
     far = max(other_side, key=lambda each: log_distance(each["value"], 1.0))
-    text = f"It depends on what else is offered: without “{far['concept']}” the ratio is {_ratio_and_range(far)}."
+    text = f"It depends on what else is offered: without “{far['concept']}” the ratio is {ratio_and_range(far)}."
     return text, [far]
 
 
-def _ratio_and_range(row: Result) -> str:
+def ratio_and_range(row: Result) -> str:
+    """A ratio with its interval, if it has one."""
     interval = f" ({ratio_range(row)})" if has_interval(row) else ""
     return f"{ratio(row['value'], ratio_decimals(row))}{interval}"
 
@@ -274,7 +274,7 @@ def _no_difference(rows: list[Result], sides: list[Sides], published: Published)
     sentences = [_ratio_sentence(rows[0], sides[0], published)]
     if len(rows) > 1:
         either = [" (either word)" if row["metric"].endswith("either_word_ratio") else "" for row in rows]
-        each = [f"{row['subset']}{word} {_ratio_and_range(row)}" for row, word in zip(rows, either, strict=True)]
+        each = [f"{row['subset']}{word} {ratio_and_range(row)}" for row, word in zip(rows, either, strict=True)]
         sentences = [f"Women over men: {', '.join(each)}."]
     if known := [row for row in rows if has_interval(row)]:
         low, high = min(row["low"] for row in known), max(row["high"] for row in known)
@@ -308,7 +308,12 @@ def _given_more(rows: list[Result], tests: int, all_shares: Shares) -> Finding:
     sentence = f"Women minus men: {_gap_text(first)}."
     if rest:
         others = {row["concept"]: row for row in reversed(rest) if row["concept"] != first["concept"]}
-        briefs = [_brief_gap(row) for row in sorted(others.values(), key=lambda row: -abs(row["value"]))]
+        briefs = []
+        for row in sorted(others.values(), key=lambda row: -abs(row["value"])):
+            where = _where(row, branch=within_branches(row))
+            size = points(abs(row["value"]), points_decimals(row))
+            favoured = plural(row["group"] if row["value"] > 0 else row["against"])
+            briefs.append(f"“{row['concept']}” {where} ({favoured} by {size} points more)")
         also = f": also {listed(briefs[:3])}" if briefs else ""
         also += f" and {len(briefs) - 3} more occupations" if len(briefs) > 3 else ""
         sentence += f" {len(rows)} of {tests} differences in wrong occupations were found{also}."
@@ -321,12 +326,6 @@ def _gap_text(row: Result) -> str:
     if not has_interval(row):
         return f"{value} (n = {row['n']}, no interval)"
     return f"{value} (95 % interval {points_range(row)} and {_p(row)}, for all occupations at once; n = {row['n']})"
-
-
-def _brief_gap(row: Result) -> str:
-    more, size = row["group"] if row["value"] > 0 else row["against"], abs(row["value"])
-    where = _where(row, branch=within_branches(row))
-    return f"“{row['concept']}” {where} ({plural(more)} by {points(size, points_decimals(row))} points more)"
 
 
 def _given_alike(rows: list[Result]) -> Finding:
@@ -535,7 +534,4 @@ def slope(row: Result) -> str:
 
 def size(row: Result, value: float) -> str:
     """A slope in points, or for b in e-folds of its distance from 1."""
-    if row["concept"] != "bias_ratio":
-        return signed(value)
-    text = f"{value:+.2f}".replace("-", MINUS)
-    return text.lstrip("+" + MINUS) if float(f"{value:.2f}") == 0 else text
+    return signed(value / 100, 2) if row["concept"] == "bias_ratio" else signed(value)

@@ -20,13 +20,12 @@ from beholder.metrics.association import chance, correct_rank, correct_share, fi
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.measures import Array, Tested, tested_rows
+from beholder.studies.public_figures.measures import Tested, tested_rows
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 
 IDENTITY = "identity"  # the kind of the tasks that ask for names
-LABELS = ("gender", "race", "ethnicity", "party", "sport", "academy_award")
-"""What a model may know of a person without knowing who it is: names are exchanged within all that the data has."""
+LABELS = ("gender", "race", "ethnicity", "party", "sport", "academy_award")  # names are exchanged within all of these
 
 
 def identity_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -46,6 +45,7 @@ def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: 
     names, people = (matrix.prompts["concept"].to_numpy().astype(str), matrix.images["name"].to_numpy().astype(str))
     cells, correct = matrix.logits, correct_cells(matrix.prompts, matrix.images)
     same = same_labels(matrix.images, names)
+    own = correct[:, same.names].astype(np.float64)
     for given, view, right, clusters, axis in (
         ("image", cells, correct, people, 1),
         ("name", cells.T, correct.T, names, 0),
@@ -54,9 +54,9 @@ def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: 
         shares, ranks, by_chance = softmax(view), correct_rank(view, right), chance(right)
         row = mean_row(metric, correct_share(shares, right), resampler)
         row = row._replace(subset=whole.part, chance=by_chance.share, note=join((left_out, row.note, same.note)))
-        made = exchanged(
-            _beliefs(shares, correct, same.names, given), np.arange(len(same.names)), same.groups, rng, options.shuffles
-        )
+        # `[person, name]`: the mean that the published measure would be if all were like this person, so called.
+        beliefs = own.T @ shares[:, same.names] / own.sum() * len(same.names) if axis else (shares[same.names] @ own).T
+        made = exchanged(beliefs, np.arange(len(same.names)), same.groups, rng, options.shuffles)
         row = row._replace(value=identity_as_published(scored, axis=axis)) if options.compat else row
         yield Tested(row, made, same.labels or ["branch"])
         for ending, values, unit, expected in (
@@ -96,14 +96,6 @@ def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_]) -> SameLabels
     groups = dict(of_person.iter_rows())
     columns = [column for column, name in enumerate(names) if name in groups]
     return SameLabels(labels, np.array(columns, dtype=int), np.array([groups[names[c]] for c in columns], dtype=int))
-
-
-def _beliefs(shares: Array, correct: npt.NDArray[np.bool_], names: npt.NDArray[np.intp], given: str) -> Array:
-    """`[person, name]`: the mean that the published measure would be if all were like this person, so called."""
-    own = correct[:, names].astype(np.float64)
-    if given == "image":
-        return np.asarray(own.T @ shares[:, names] / own.sum() * len(names))
-    return np.asarray((shares[names] @ own).T)
 
 
 # Scored people

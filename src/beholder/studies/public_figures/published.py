@@ -41,8 +41,7 @@ class Compared(NamedTuple):
     row: Result
     metric: str
     others: pl.DataFrame
-    left_out: dict[str, int]
-    """How many published models do not compare, by the reason."""
+    left_out: dict[str, int]  # how many published models do not compare, by the reason
 
     @property
     def label(self) -> str:
@@ -53,16 +52,12 @@ class Compared(NamedTuple):
 def comparable_results(results: pl.DataFrame) -> list[Compared]:
     """Every result that can be compared with published values."""
     rows = results.filter(pl.col("dataset") == PUBLISHED_ON, pl.col("value").is_not_null(), PLAIN).to_dicts()
-    return [compared for row in rows if (compared := _compared(row)) is not None]
-
-
-def _compared(row: Result) -> Compared | None:
-    metric = row["metric"].partition(".")[2]
-    printed = printed_of(row["study"])
-    if metric not in TITLES or printed is None or not comparable(row):
-        return None
-    others, left_out = alike(printed, row)
-    return Compared(row, metric, others, left_out) if others.height else None
+    made = []
+    for row in rows:
+        metric, printed = row["metric"].partition(".")[2], printed_of(row["study"])
+        if metric in TITLES and printed is not None and comparable(row):
+            made.append(Compared(row, metric, *alike(printed, row)))
+    return [each for each in made if each.others.height]
 
 
 def comparable(row: Result) -> bool:
@@ -115,10 +110,9 @@ def _ranked(compared: Compared) -> dict[str, str | Cell]:
 
 Array = npt.NDArray[np.float64]
 FEWEST_MODELS = 10  # models with a known size below which no line is drawn through them
-SIZES = ("parameters", "training_pairs")  # fields of the catalogue
 AXES = {"scale_parameters": "parameters", "scale_pairs": "training pairs"}
+# What is put against size, and the column by which it is: the pool of b, the level of association.
 SPLIT = {"bias_ratio": "subset", "association": "concept", "identity_given_image": None, "identity_given_name": None}
-"""What is put against size, and the column by which it is: the pool of b, the level of association."""
 
 
 class Point(NamedTuple):
@@ -222,7 +216,9 @@ def _slopes(study: str, points: list[Point]) -> list[Row]:
             mine = [p._replace(value=abs(math.log(p.value))) for p in mine if p.value > 0]
         paired = [p for p in mine if p.entry.training_pairs]
         for metric, known in zip(AXES, (mine, paired), strict=True):
-            parameters, pairs = (np.log10([getattr(p.entry, name) or 1 for p in known]) for name in SIZES)
+            parameters, pairs = (
+                np.log10([getattr(p.entry, name) or 1 for p in known]) for name in ("parameters", "training_pairs")
+            )
             values, kinds = np.array([p.value for p in known]), np.array([p.entry.family for p in known])
             sizes, others = (pairs, parameters) if known is paired else (parameters, None)
             if line := fitted(values, sizes, kinds, rng, others):

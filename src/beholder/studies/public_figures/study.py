@@ -16,6 +16,7 @@ from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import Task
+from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
 from beholder.studies.public_figures.measures import (
     ASSOCIATION,
@@ -33,14 +34,14 @@ from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, re
 
 
 def figure_tasks(
-    dataset: Dataset, association: Callable[[str], PromptSet], identity: Callable[[str, list[str]], PromptSet]
+    prefix: str, association: Callable[[str], PromptSet], name_prompt: str, dataset: Dataset
 ) -> list[Task]:
     """For every branch of the data set: association prompts, then the names of its people."""
     tasks = []
     for branch in BRANCHES:
         part = dataset.where(branch=branch)
         if len(part):
-            names = identity(branch, part.table["name"].to_list())
+            names = identity_prompts(f"{prefix}/{branch}/names", name_prompt, part.table["name"].to_list())
             tasks.append(figure_task(ASSOCIATION, branch, part, association(branch)))
             tasks.append(figure_task(IDENTITY, branch, part, names))
     return tasks
