@@ -79,8 +79,7 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
             filler = _Filler(scorer, images, options, workers, digests)
             if not options.skip_bad_images and filler.bad:
                 filler.refuse_unreadable()
-            by = _by_product if isinstance(scorer, Embedder) else _by_pair
-            matrices = by(tasks, store, filler)
+            matrices = (_by_product if isinstance(scorer, Embedder) else _by_pair)(tasks, store, filler)
     finally:
         digests.close()
     for matrix, task in zip(matrices, tasks, strict=True):
@@ -334,8 +333,7 @@ class _Block:
     def flush(self) -> None:
         if self._keys:
             self._wait()
-            names = self._rows[0]
-            rows = {name: np.concatenate([rows[name] for rows in self._rows]) for name in names}
+            rows = {name: np.concatenate([rows[name] for rows in self._rows]) for name in self._rows[0]}
             self._written = self._writer.submit(self._shelf.put, self._keys, rows)
             self._put += len(self._keys)
         self._keys, self._rows, self._since = [], [], time.monotonic()
@@ -361,9 +359,8 @@ def _scored_on_devices(
     does = "runs the model on a device"
     jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
     with Processes(len(replicas), does=does, patience=LOADING_SECONDS, start=_load, arguments=start) as devices:
-        work = partial(_score_on_device, asked=asked)
-        for scored in devices.map(work, jobs, names=lambda job: list(chain.from_iterable(job))):
-            yield from scored
+        answers = devices.map(partial(_score, asked=asked), jobs, names=lambda job: list(chain.from_iterable(job)))
+        yield from chain.from_iterable(answers)
 
 
 def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
@@ -372,6 +369,6 @@ def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
     _device_scorer = BatchScorer(load_model(replica.name, replica.options), options, WorkersOnDemand(options))
 
 
-def _score_on_device(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
+def _score(batches: Sequence[list[str]], asked: Asked) -> list[Scored]:
     assert _device_scorer is not None
     return list(_device_scorer.scored(batches, asked, lambda uri: uri, nothing_stored))

@@ -50,8 +50,6 @@ def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Sto
     return task.matrix(np.concatenate(parts), tuple(found), images=images, settings=spec.settings)
 
 
-# The scores behind a run, found by its record
-
 _SPEC = ("name", "adapter", "weights", "revision", "precision", "settings")
 
 

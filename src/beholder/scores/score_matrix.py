@@ -58,11 +58,7 @@ class Quantity(NamedTuple):
 
 
 def channel_for(kind: Kind, channels: Sequence[str]) -> str | None:
-    """The channel that gives this kind, or None.
-
-    >>> channel_for("ranking", ["area", "presence"])
-    'presence'
-    """
+    """The channel that gives this kind, or None."""
     return next((name for name in CHANNELS[kind] if name in channels), None)
 
 
@@ -90,12 +86,7 @@ def is_detector(channels: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class ScoreMatrix:
-    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score.
-
-    >>> images, prompts = pl.DataFrame({"image_id": ["a", "b"]}), pl.DataFrame({"text": ["warm", "cold"]})
-    >>> ScoreMatrix("moods", images, prompts, ("cosine",), np.zeros((2, 2, 1))).channel("cosine").shape
-    (2, 2)
-    """
+    """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score."""
 
     task: str
     images: pl.DataFrame
