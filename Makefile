@@ -22,10 +22,10 @@ demo: setup  ## audit the embedded reference models on the embedded world, offli
 	HF_HUB_OFFLINE=1 $(BIN)/beholder audit --out demo --store demo/store
 
 test: setup  ## everything, the real photographs of ../shared included when they are there
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-fast: setup  ## the quick part, one to two minutes
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not real"
+fast: setup  ## the quick part, about a minute
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not real"
 
 check: setup  ## ruff, strict mypy, and the direction of imports
 	$(BIN)/ruff check src tests speed tools

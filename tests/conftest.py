@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from beholder.datasets import DATASETS
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import GENDER_WORDS
+from beholder.glasshouse import portrait
 from beholder.models.catalog import FAMILIES
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies import STUDIES
@@ -72,6 +74,19 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
     for name in ("BEHOLDER_DATA", "BEHOLDER_STORE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once() -> Iterator[Callable[[str], Image.Image]]:
+    """A drawn person takes 9 ms, and many tests look at the same people: each is drawn once in a process.
+
+    The value is the true pencil, for tests that measure time.
+    """
+    draw = portrait.open_uri
+    kept = lru_cache(maxsize=1000)(draw)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portrait, "open_uri", lambda uri: kept(uri).copy())
+        yield draw
 
 
 @pytest.fixture
@@ -171,12 +186,12 @@ def golden(shared: Path) -> Path:
     return shared / "golden" / "apa"
 
 
-@pytest.fixture
-def people(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a folder of small noisy pictures with a table of attributes."""
+@pytest.fixture(scope="session")
+def people_in() -> Callable[..., Path]:
+    """Makes a folder of small noisy pictures with a table of attributes, in a place of one's own."""
 
-    def make(count: int = 12, name: str = "people", side: int = 16) -> Path:
-        folder = tmp_path / name
+    def make(place: Path, count: int = 12, name: str = "people", side: int = 16) -> Path:
+        folder = place / name
         folder.mkdir()
         rng = np.random.default_rng(count)
         lines = ["image,name,gender"]
@@ -188,6 +203,12 @@ def people(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def people(people_in: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+    """`people_in` this test's own folder."""
+    return partial(people_in, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -159,6 +159,7 @@ def test_the_page_escapes_names_and_the_files_hold_the_table(
     assert "kind" in shown["custom.probability"].where
 
 
+@pytest.mark.slow
 def test_all_models_are_compared_with_the_first_as_two_alone_would_be(
     compared: Any, small: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -181,6 +182,7 @@ def test_no_interval_of_a_difference_leaves_the_possible_range(compared: Any, sm
     assert ((shares["low"] < shares["difference"]) & (shares["difference"] < shares["high"])).all()
 
 
+@pytest.mark.slow
 def test_runs_are_compared_from_their_stored_scores_without_their_models(
     monkeypatch: pytest.MonkeyPatch, options: AuditOptions, small: dict[str, Any], undrawn: list[Any]
 ) -> None:

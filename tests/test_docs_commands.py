@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -104,9 +105,24 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store")
 
 
+@pytest.fixture(scope="module")
+def null_run(data: Path, store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of noise, for the commands that take one."""
+    out = tmp_path_factory.mktemp("run") / "null-run"
+    places = ("--data", str(data), "--out", str(out), "--store", str(store))
+    run("audit", "null", "--study", "apa", *places, *LITTLE["audit"])
+    return out
+
+
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_command_runs(
-    line: str, data: Path, store: Path, tmp_path: Path, people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    line: str,
+    data: Path,
+    store: Path,
+    tmp_path: Path,
+    people: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BEHOLDER_STORE", str(store))
@@ -122,7 +138,7 @@ def test_the_command_runs(
     if "--templates" in words:  # own wordings are questions, and the null model answers none
         words = ["glasshouse/generative" if word == "null" else word for word in words]
     if "null-run" in words:
-        run("audit", "null", "--study", "apa", "--data", str(data), "--out", "null-run", *LITTLE["audit"])
+        shutil.copytree(request.getfixturevalue("null_run"), "null-run")
     if words[0] == "measure":
         named = words[words.index("--dataset") + 1] if "--dataset" in words else None
         files = [words[number + 1].rpartition("=")[2] for number, word in enumerate(words) if word == "--scores"]

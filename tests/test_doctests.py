@@ -18,8 +18,13 @@ MODULES = [
 ]
 
 
+SLOW = ("beholder._audit", "beholder._compare")
+
+
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in MODULES]
+)
 def test_examples_hold(name: str) -> None:
     found = doctest.testmod(importlib.import_module(name))
     assert (found.attempted > 0, found.failed) == (True, 0)

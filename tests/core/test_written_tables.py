@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from beholder.core.tables import as_csv, read_own_csv
 CELLS = st.lists(st.text(st.sampled_from("=+-@\t\r\n'\"a,|;＝ "), min_size=1, max_size=6), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(texts=CELLS)
 @settings(max_examples=150, deadline=None)
 def test_no_text_begins_as_a_formula_and_all_come_back(texts: list[str], tmp_path_factory):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 from PIL import Image
 
 from beholder.datasets.dataset import Dataset
@@ -32,6 +33,7 @@ def test_look_alikes_are_those_of_the_slow_way() -> None:
     assert look_alikes(looks) == expected
 
 
+@pytest.mark.slow
 def test_a_smaller_copy_looks_like_its_original() -> None:
     people = [open_image(row["uri"]) for row in residents()[:30]]
     small = people[3].resize((150, 150))

@@ -62,6 +62,7 @@ def test_a_second_number_has_the_same_draws_without_drawing_them_again(
     assert len(resampler._kept) == kept
 
 
+@pytest.mark.slow
 def test_the_interval_agrees_with_scipys_bootstrap():
     values = rng(8).beta(2, 5, 200)
     ours = percentile_interval(Resampler(np.arange(200), rng(), draws=20_000).means(values))

@@ -77,6 +77,7 @@ def test_a_confidence_that_is_right_for_all_has_no_gap_that_follows_prevalence()
     assert min(own) > 0.01  # at its own prevalence, each group is off
 
 
+@pytest.mark.slow
 def test_its_root_is_the_distance_where_all_are_off_alike():
     rng = np.random.default_rng(2)
     confidence = rng.uniform(0.3, 0.7, 400_000)

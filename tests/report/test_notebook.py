@@ -23,6 +23,7 @@ def test_names_from_data_stay_text(hostile_run: Run) -> None:
     assert "<img" not in shown
 
 
+@pytest.mark.slow
 def test_charts_are_altair_charts_by_name(apa_run: Run) -> None:
     name = next(iter(apa_run.charts))
     chart = apa_run.charts[name]

@@ -20,6 +20,7 @@ from beholder.report.drawing import packed, unpacked
 from beholder.report.page import FEW_SENTENCES, bold_numbers, render, write_page
 
 
+@pytest.mark.slow
 def test_everything_from_data_is_escaped(hostile_run: Run) -> None:
     page = render(hostile_run.report)
     assert "<script>alert" not in page
@@ -55,6 +56,7 @@ def test_the_page_shows_settings_and_traces(apa_run: Run) -> None:
         assert text in page
 
 
+@pytest.mark.slow
 def test_nothing_on_the_page_points_to_the_network(apa_run: Run) -> None:
     without_scripts = re.sub(r"<script.*?</script>", "", render(apa_run.report), flags=re.DOTALL)
     assert not re.search(r"""(src|href)=["']?https?:""", without_scripts)
@@ -167,6 +169,7 @@ def test_the_command_can_be_copied(apa_run: Run):
     assert '<pre class="command">beholder audit clip --out &#39;runs/a b&#39;</pre>' in render(apa_run.report)
 
 
+@pytest.mark.slow
 def test_every_picture_says_what_it_shows(hostile_run: Run):
     page = render(hostile_run.report)
     pictures = re.findall(r'<div class="view"[^>]*>(<svg [^>]*>)', page)
@@ -175,6 +178,7 @@ def test_every_picture_says_what_it_shows(hostile_run: Run):
     assert all(re.match(r'<svg role="img" aria-label="[^"<>]{20,}" ', picture) for picture in pictures)
 
 
+@pytest.mark.slow
 def test_planted_rows_are_closed_and_their_finding_has_a_line(glasshouse_run: Run):
     page = render(glasshouse_run.report)
     assert '<details class="long" id="apa-1-planted">' in page

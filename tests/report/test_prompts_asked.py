@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from beholder._run import Run, load_run
 from beholder.core.record import Record
@@ -29,12 +30,14 @@ def test_prompts_are_kept_word_by_word_and_once(tmp_path: Path, apa_run: Run):
     assert again["set"].unique().to_list() == ["moods"]
 
 
+@pytest.mark.slow
 def test_a_run_from_before_prompts_were_kept_has_none(tmp_path: Path, apa_run: Run):
     apa_run.save(tmp_path)
     assert load_run(tmp_path).prompts.height == 0
     assert "prompts.csv" not in render(apa_run.report)
 
 
+@pytest.mark.slow
 def test_the_page_says_prompts_asked(apa_run: Run):
     apa_run.add_prompts("apa", [task("moods", "a <calm> person", "a tired person")])
     page = render(apa_run.report)

@@ -22,6 +22,7 @@ def test_a_folder_is_called_by_its_last_name_where_that_tells_it_apart(models: l
     assert short_names(models) == short
 
 
+@pytest.mark.slow
 def test_the_page_says_the_short_name_and_keeps_the_long_one(apa_run: Run):
     long = "onnx:/home/somebody/models/bridge"
     run = Run(apa_run.results.with_columns(model=pl.lit(long)), apa_run.record)

@@ -206,6 +206,7 @@ def test_a_put_that_fails_ends_the_run_with_its_name_and_the_next_goes_on(home: 
     assert 0 < second.asked < COUNT
 
 
+@pytest.mark.slow
 def test_a_network_that_fails_while_images_are_read_loses_nothing(home: str, monkeypatch: pytest.MonkeyPatch):
     read, count = content.read_remote, iter(range(99))
 

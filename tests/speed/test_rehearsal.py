@@ -51,6 +51,7 @@ def test_the_floor_counts_what_must_be_read() -> None:
     assert said[1].startswith(f"{12 * (7 + 16 + 3 + 5)} tokens")
 
 
+@pytest.mark.slow
 def test_copies_that_do_not_fit_are_made_fewer_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     inner, sizes = generative.copied_prefix, []
 
@@ -66,6 +67,7 @@ def test_copies_that_do_not_fit_are_made_fewer_at_a_time(monkeypatch: pytest.Mon
     assert sizes[:3] == [4, 12, 6]
 
 
+@pytest.mark.slow
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generative, "Shape", lambda: SHAPE)
     options = ["--device", "cpu", "--pictures", "2", "--at-once", "2", "--loop", "2", "--repeats", "1", "--json"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -26,7 +27,10 @@ def findings_list() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def made() -> ModuleType:
-    return findings_list()
+    """The list's module, which makes the findings of a study once."""
+    module = findings_list()
+    module.findings = cache(lambda study, find=module.findings: list(find(study)))  # type: ignore[attr-defined]
+    return module
 
 
 @pytest.mark.parametrize("study", [name for name in STUDIES if STUDIES[name].tells.chapter])

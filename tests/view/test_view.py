@@ -34,21 +34,31 @@ WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w i
 TOKEN = "secret-token"
 
 
-@pytest.fixture
-def folder(people: Callable[..., Path], tmp_path: Path) -> Path:
-    folder = people(24)
-    options = AuditOptions(dataset=f"folder:{folder}", out=tmp_path / "run", store=tmp_path / "store", draws=100)
+def audited(place: Path, people_in: Callable[..., Path]) -> Path:
+    """24 pictures and a run of two models over them, in one folder."""
+    options = AuditOptions(
+        dataset=f"folder:{people_in(place, 24)}", out=place / "run", store=place / "store", draws=100
+    )
     audit_models(["null", "null:2"], [custom_study(WORDS, by=("gender",))], options)
-    return folder
+    return place
+
+
+@pytest.fixture(scope="module")
+def place(people_in: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audited(tmp_path_factory.mktemp("view"), people_in)
 
 
 @pytest.fixture
-def sheets(folder: Path, tmp_path: Path) -> list[ScoredSet]:
-    return open_gallery([tmp_path / "run"], Places(store=tmp_path / "store"))
+def sheets(place: Path) -> list[ScoredSet]:
+    return open_gallery([place / "run"], Places(store=place / "store"))
 
 
 @pytest.fixture
 def client(sheets: list[ScoredSet]) -> TestClient:
+    return client_of(sheets)
+
+
+def client_of(sheets: list[ScoredSet]) -> TestClient:
     return TestClient(viewer(sheets, TOKEN), base_url="http://127.0.0.1:8765")
 
 
@@ -144,10 +154,12 @@ def test_a_question_that_is_too_long_is_refused(client: TestClient) -> None:
     assert get(client, "api/sheets", x="y" * LONGEST_QUERY).status_code == 414
 
 
-def test_a_changed_or_missing_or_linked_picture_is_refused(client: TestClient, folder: Path, tmp_path: Path) -> None:
+def test_a_changed_or_missing_or_linked_picture_is_refused(people_in: Callable[..., Path], tmp_path: Path) -> None:
+    place = audited(tmp_path, people_in)
+    client = client_of(open_gallery([place / "run"], Places(store=place / "store")))
     secret = tmp_path / "secret.png"
     Image.new("RGB", (16, 16), "red").save(secret)
-    first, second, third = (folder / f"0000{i}.png" for i in range(3))
+    first, second, third = (place / "people" / f"0000{i}.png" for i in range(3))
     assert get(client, "picture/0/0").status_code == 200
     time.sleep(0.01)
     Image.new("RGB", (40, 40), "blue").save(first)
@@ -161,9 +173,9 @@ def test_a_changed_or_missing_or_linked_picture_is_refused(client: TestClient, f
     assert "outside" in refused[2].text
 
 
-def test_a_store_without_scores_says_what_to_name(folder: Path, tmp_path: Path) -> None:
+def test_a_store_without_scores_says_what_to_name(place: Path, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match="--store DIR"):
-        open_gallery([tmp_path / "run"], Places(store=tmp_path / "elsewhere"))
+        open_gallery([place / "run"], Places(store=tmp_path / "elsewhere"))
 
 
 def test_answers_let_nothing_else_run(client: TestClient) -> None:

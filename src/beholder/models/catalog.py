@@ -193,8 +193,6 @@ def architectures() -> tuple[Architecture, ...]:
     return tuple(Architecture(**row) for row in _rows("architectures.csv"))
 
 
-# Families
-
 Opener = Callable[..., Scorer]
 
 

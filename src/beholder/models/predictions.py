@@ -40,8 +40,7 @@ class Predictions(NamedTuple):
     prompt_ids: list[str]
     cells: Cells
     notes: list[str]
-    channel: str = "presence"
-    """`presence`: the score of the best box or the likeliest pixel; `area`: the share of pixels."""
+    channel: str = "presence"  # the score of the best box or the likeliest pixel; `area`: the share of pixels
 
 
 def is_predictions(path: Path) -> bool:
@@ -98,9 +97,6 @@ def refuse_to_open(path: str, options: LoadOptions) -> NoReturn:
         f"predictions:{path} are scores already: there is no model to run.\n"
         f"Measure them: beholder measure STUDY --scores {path}"
     )
-
-
-# COCO results
 
 
 def _read_results(
@@ -171,9 +167,6 @@ def _put(row: Cells, columns: list[int], value: float, minimum: float | None) ->
                 raise ValueError("overlaps another mask of its category; give such masks a 'score'")
         elif value >= minimum:
             row[column] = max(row[column], value)
-
-
-# Labels
 
 
 class Labels(NamedTuple):
@@ -268,15 +261,8 @@ def _labels(path: Path, value: Any) -> Labels:
     return Labels(path, names, images, frozenset([ignored] if isinstance(ignored, int) else ignored), colours)
 
 
-# Masks
-
-
 def mask_share(segmentation: object) -> float:
-    """The share of a picture's pixels that its mask covers; raises ValueError for what is no mask.
-
-    >>> mask_share({"size": [2, 3], "counts": [1, 3, 2]})
-    0.5
-    """
+    """The share of a picture's pixels that its mask covers; raises ValueError for what is no mask."""
     if not isinstance(segmentation, dict) or not {"size", "counts"} <= set(segmentation):
         raise ValueError("has a 'segmentation' that is not run lengths: {'size': [height, width], 'counts': …}")
     size, counts = segmentation["size"], run_lengths(segmentation["counts"])

@@ -53,8 +53,7 @@ class Cut:
     size: int | tuple[int, int]  # the length of the shortest edge, or height and width
     resample: Image.Resampling
     crop: tuple[int, int] | None = None  # height and width
-    corner: Literal["down", "nearest"] = "down"
-    """How half a pixel at the crop's corner is rounded: transformers rounds down, torchvision to even."""
+    corner: Literal["down", "nearest"] = "down"  # how half a pixel is rounded; `nearest`, to even: torchvision's way
 
     def __call__(self, image: Image.Image) -> Pixels:
         """Values from 0 to 255, `[height, width, channel]`."""

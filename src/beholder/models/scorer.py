@@ -93,9 +93,6 @@ class Answerer(Scorer, Protocol):
         ...
 
 
-# Two towers
-
-
 class ContrastiveScorer(Embedder):
     """Cosine of image and text vectors: the shared part of every two-tower adapter.
 
@@ -161,9 +158,6 @@ def unit_rows(vectors: npt.NDArray[np.generic], *, kind: str = "image") -> Float
     if len(bad):
         raise UnusableScore(kind, bad.tolist())
     return np.asarray(rows / lengths, dtype=np.float32)
-
-
-# The null model
 
 
 class NullScorer:

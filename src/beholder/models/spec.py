@@ -54,8 +54,6 @@ class ModelSpec:
         return {**vars(self), "settings": dict(self.settings), "digest": self.digest}
 
 
-# LoadOptions
-
 PRECISIONS = {"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"}
 PRECISIONS |= {"auto": "float32", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 # auto is float32 on every device: correct scores before speed. Half precision is opt-in and recorded in the spec.
@@ -93,8 +91,7 @@ class LoadOptions:
     allow_pickle: bool = option(
         False, "Load weights from pickle files, which can run code. Use it only if you trust them.", panel=MODEL
     )
-    shared_prefix: bool = True
-    """Whether questions about one picture may share their common beginning; scores agree to rounding either way."""
+    shared_prefix: bool = True  # whether questions may share their common beginning; scores agree to rounding
 
     def __post_init__(self) -> None:
         if self.precision not in (known := (*PRECISIONS, *QUANTISED)):
@@ -110,9 +107,6 @@ class LoadOptions:
         if self.precision in QUANTISED:
             raise UsageError(f"Only generative models can be quantised ({self.precision}).")
         return PRECISIONS[self.precision]
-
-
-# This machine's memory
 
 
 class Machine(NamedTuple):

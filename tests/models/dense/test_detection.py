@@ -75,6 +75,7 @@ def test_neither_batch_nor_order_nor_company_changes_a_cell(
     np.testing.assert_allclose(together, backwards, atol=tolerance, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["grounding-dino", "mm-grounding-dino"])
 def test_pixels_and_words_are_read_once_each(
     family: str, tiny: Tiny, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch

@@ -88,6 +88,7 @@ def wrong_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "searchsorted", lambda read, ends: torch.full_like(ends, len(read) - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", [shuffled, spoilt_copy, wrong_end])
 def test_a_fault_in_the_kept_beginning_ends_sharing(
     plant: Callable[[pytest.MonkeyPatch], None], tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch

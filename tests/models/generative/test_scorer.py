@@ -135,6 +135,7 @@ def test_it_answers_as_instructed_and_the_spec_says_so(llava: Any, pictures: lis
     json.dumps(told.spec.as_dict())
 
 
+@pytest.mark.slow
 def test_models_without_a_chat_template_are_asked_in_their_own_form(tiny_generative: Folders) -> None:
     settings = load_model(str(tiny_generative("blip-2"))).spec.settings
     assert (settings["prompt_form"], settings["example"]) == ("form of blip-2", "Question: … Answer:")
@@ -142,6 +143,7 @@ def test_models_without_a_chat_template_are_asked_in_their_own_form(tiny_generat
     assert (settings["prompt_form"], settings["example"]) == ("form of paligemma", "<image>…")
 
 
+@pytest.mark.slow
 def test_a_template_that_only_knows_texts_gets_the_picture_in_the_text(
     tiny_generative: Folders, tmp_path: Path, pictures: list[Image.Image]
 ) -> None:
@@ -253,6 +255,7 @@ def test_pictures_are_processed_once_however_many_questions(
     assert llava.score_prepared(prepared, QUESTIONS).shape == (2, 4, 5)
 
 
+@pytest.mark.slow
 def test_half_precision_is_close_and_is_another_model(tiny_generative: Folders, pictures: list[Image.Image]) -> None:
     full, half = (
         load_model(str(tiny_generative("llava")), LoadOptions(precision=precision)) for precision in ("auto", "bf16")

@@ -68,6 +68,7 @@ def test_half_precision_agrees_within_its_tolerance(family: str, load: Load, pic
     assert not [note for note in shared.notes if "which is slow" in note]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", CAUSAL)
 def test_several_pictures_go_through_at_once(
     family: str, load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
@@ -131,6 +132,7 @@ def test_memory_that_runs_out_halves_pictures_then_questions(
     assert passes[-1] == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_model_on_which_sharing_fails_is_asked_the_plain_way_and_says_so(
     load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_model_on_which_sharing_fails_is_asked_the_plain_way_and_says_so(
     assert note in caplog.text
 
 
+@pytest.mark.slow
 def test_a_model_that_breaks_on_a_tree_is_asked_the_plain_way_and_says_why(
     load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +164,7 @@ def test_a_model_that_breaks_on_a_tree_is_asked_the_plain_way_and_says_why(
     assert "unexpected keyword argument" in note
 
 
+@pytest.mark.slow
 def test_a_kernel_that_breaks_is_given_up_before_sharing_is(
     load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +213,7 @@ def test_a_picture_that_gives_nan_disproves_nothing(load: Load, pictures: list[I
     assert [note for note in scorer.notes if "share what they begin with" in note]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["paligemma", "blip-2-t5"])
 def test_where_the_picture_looks_at_the_words_the_tower_looks_once(
     family: str, load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch

@@ -82,6 +82,7 @@ def test_scores_equal_the_obvious_loop(
     np.testing.assert_allclose(scores(load(name), pictures, PROMPTS), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_neither_block_nor_batch_nor_order_changes_a_score(name: str, load: Any, pictures: list[Image.Image]) -> None:
     expected = scores(load(name), pictures, PROMPTS)

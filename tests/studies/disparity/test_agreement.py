@@ -20,6 +20,7 @@ Measure = Callable[..., pl.DataFrame]
 World = Callable[..., ScoreMatrix]
 
 
+@pytest.mark.slow
 def test_data_sets_agree_in_three_colours_and_synonyms_meet(object_world: World, measure: Measure, one: One):
     here = measure(object_world(800, worse={("woman", "tie"): 1.4, ("man", "dog"): 1.4}))
     names = ("necktie.n.01", "handbag", "dog.n.01", "chair.n.01")

@@ -107,6 +107,7 @@ def test_every_kind_of_model_is_asked_in_its_own_words(
         assert model.instruction.ask("tie").startswith("Is there a tie in the image?")
 
 
+@pytest.mark.slow
 def test_own_templates_and_calibration_are_options(data: Path, monkeypatch: pytest.MonkeyPatch):
     file = data.parent / "templates.csv"
     file.write_text("template,text\na,a {}\nb,see the {}\n")

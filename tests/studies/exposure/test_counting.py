@@ -175,6 +175,7 @@ counting.count_captions(files, Mentions([Term("name", "Ana"), Term("name", "Bo L
 """
 
 
+@pytest.mark.slow
 def test_a_killed_count_reads_only_what_is_not_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """By SIGKILL, in the middle of the second of three files."""
     rng = random.Random(7)

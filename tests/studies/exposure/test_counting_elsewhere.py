@@ -70,6 +70,7 @@ def dying(job: Any, mentions: Mentions) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_ray_counts_as_this_machine_does_though_a_worker_is_killed(
     cluster: Any, paths: list[Path], here: Counts, monkeypatch: pytest.MonkeyPatch
 ):
@@ -108,6 +109,7 @@ def status(process: str) -> str:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]
 
 
+@pytest.mark.slow
 def test_ray_goes_on_where_another_engine_stopped_and_tells_of_damage(
     cluster: Any, paths: list[Path], here: Counts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -303,6 +303,7 @@ def test_the_variant_for_models_that_match_texts_is_labelled(world, measure, one
     assert not any("denial" in (row.variant or "") for row in measure(matrix))
 
 
+@pytest.mark.slow
 def test_the_favoured_intersection_stands_out(measure, crossed):
     rows = [row for row in measure(crossed(favoured=0.2)) if row.metric == "gras.intersection" and row.variant]
     assert len(rows) == 12
@@ -311,6 +312,7 @@ def test_the_favoured_intersection_stands_out(measure, crossed):
     assert top.low > 0
 
 
+@pytest.mark.slow
 def test_without_an_effect_small_cells_do_not_shout(measure, crossed):
     rows = [row for row in measure(crossed()) if row.metric == "gras.intersection"]
     assert max(abs(row.value) for row in rows if not row.variant) < 0.01
@@ -411,6 +413,7 @@ def test_equal_answers_put_no_group_above_the_mean(value: float, world, measure)
     assert shares == [0.0] * len(shares)
 
 
+@pytest.mark.slow
 def test_equal_answers_have_no_intersections(measure, crossed):
     matrix = crossed()
     matrix.values[:] = 0.3

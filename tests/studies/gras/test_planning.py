@@ -29,6 +29,7 @@ def one(rows: list[Row], metric: str) -> Row:
     return row
 
 
+@pytest.mark.slow
 def test_only_attributes_that_the_data_has_are_planned(people: Dataset) -> None:
     rows = list(plan(people, PlanOptions()))
     assert [(row.metric, row.concept, row.n) for row in rows] == [("plan.detectable", "gender", 120)]

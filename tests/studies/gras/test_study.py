@@ -40,6 +40,7 @@ def test_the_users_files_replace_traits_and_wordings(dataset: Dataset, tmp_path:
     assert task.prompts.texts == ["Is this person punctual?"]
 
 
+@pytest.mark.slow
 def test_every_metric_is_declared_and_pairs_are_marked(crossed, measure):
     rows = measure(crossed(), delta=0.03)
     assert {row.metric for row in rows} <= {metric.name for metric in GRAS.measures.metrics}

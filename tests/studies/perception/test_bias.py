@@ -22,6 +22,7 @@ def test_markedness_of_male_is_a_number_from_real_rows(faces, results):
     assert row["n"] == men.sum()
 
 
+@pytest.mark.slow
 def test_compat_prints_fairfaces_zero_and_says_why(faces):
     table = measured(faces, options=MeasureOptions(compat=True, draws=200, permutations=5))
     row = one(table, "markedness", group="Female")

@@ -24,6 +24,7 @@ def test_trajectories_are_means_by_level_and_group_with_a_quadratic_fit(faces, r
     assert one(results, "trajectory_fit", template="35", **where)["value"] == pytest.approx(fitted)
 
 
+@pytest.mark.slow
 def test_single_years_of_age_follow_the_studys_rule_where_enough_are_there():
     images = photographs(900).with_columns(
         age=pl.Series(rng(8).choice([20.0, 21.0, 22.0, *np.arange(30.0, 50.0)], 900, p=[0.3, 0.3, 0.3, *[0.005] * 20]))
@@ -34,6 +35,7 @@ def test_single_years_of_age_follow_the_studys_rule_where_enough_are_there():
     assert table["note"].str.contains("images of each age with 100 or more").all()
 
 
+@pytest.mark.slow
 def test_opposite_curves_are_correlated_over_the_levels_of_a_confound():
     images = designed(5).filter(pl.col("pose") == 0)
     prompts = PROMPTS

@@ -42,6 +42,7 @@ def test_slope_and_curvature_are_those_of_least_squares(images: pl.DataFrame, at
     assert departure["value"] == pytest.approx(one(results, "slope", **where)["value"] - others)
 
 
+@pytest.mark.slow
 def test_a_group_whose_curve_stands_out_is_told_with_both_numbers():
     images = photographs(900)
     mine = ((images["race"] == "Black") & (images["gender"] == "Female")).to_numpy()

@@ -131,6 +131,7 @@ def test_an_interaction_of_odd_groups_keeps_both_names(design_of_strangers: pl.D
     assert set(rows.select("group", "against").iter_rows()) == {("2 or more × genders", "a over b less c")}
 
 
+@pytest.mark.slow
 def test_files_of_figures_have_plain_names(told_strangers: Told, told_design: Told):
     names = told_strangers.names + told_design.names
     assert all(name.replace("-", "").replace("_", "").isalnum() and len(name) < 40 for name in names)

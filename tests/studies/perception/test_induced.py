@@ -46,6 +46,7 @@ def test_induced_variation_is_the_median_absolute_difference_and_attributes_are_
     assert (test["n"], test["verdict"], test["p_value"]) == (2 * 8000, None, None)
 
 
+@pytest.mark.slow
 def test_compat_tests_all_values_as_if_they_were_independent():
     images = designed(6, lighting=0, pose=0)
     table = measured(matrix(images), options=MeasureOptions(compat=True, draws=100))

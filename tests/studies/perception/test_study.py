@@ -98,6 +98,7 @@ def test_without_any_of_its_data_sets_it_says_how_to_get_one(tmp_path: Path):
         audit_models(["null"], ["perception"], options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_scores_find_the_data_set_that_they_are_about(tmp_path: Path):
     """FairFace and UTKFace lie in one folder; the ids of the scores say which is meant."""

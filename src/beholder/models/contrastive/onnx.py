@@ -213,9 +213,6 @@ def read_text_table(folder: Path, config: TableConfig) -> TextTable:
     return TextTable(texts, np.asarray(vectors, dtype=np.float32), where=str(folder))
 
 
-# Towers
-
-
 class Graph:
     """An ONNX graph that takes and gives what config.json says."""
 

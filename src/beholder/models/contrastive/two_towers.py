@@ -227,10 +227,7 @@ class PatchContrastive(TransformersContrastive):
 
 
 class FlavaContrastive(TransformersContrastive):
-    """FLAVA by its contrastive head: the first token of each tower, projected, as `FlavaForPreTraining` compares them.
-
-    Its `get_image_features` gives a vector for every patch, and its plain model gives no logits.
-    """
+    """FLAVA by its contrastive head: each first token, projected, as `FlavaForPreTraining` compares them."""
 
     @classmethod
     def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:

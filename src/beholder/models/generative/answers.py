@@ -29,8 +29,7 @@ NOT_ANSWERING = 0.5  # the mean mass elsewhere above which a model is not answer
 class AnswerTokens:
     """Which tokens stand for which answer; numbers are token ids."""
 
-    study: int
-    """The token of the agreeing answer as the study writes it: its raw logit is `logit_true`."""
+    study: int  # the token of the agreeing answer as the study writes it: its raw logit is `logit_true`
     yes: tuple[int, ...]
     no: tuple[int, ...]
     notes: tuple[str, ...] = ()

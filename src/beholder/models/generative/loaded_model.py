@@ -48,8 +48,7 @@ class LoadedModel:
     processor: Processor
     form: PromptForm
     notes: list[str]
-    questions: int
-    """How many at once; becomes smaller when memory runs out."""
+    questions: int  # how many at once; becomes smaller when memory runs out
 
     @classmethod
     def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> LoadedModel:
@@ -91,10 +90,7 @@ class LoadedModel:
         return tensors, seen
 
     def one_by_one(self, texts: Sequence[Encoded], pictures: Sequence[Encoded]) -> Iterator[tuple[list[int], Tensor]]:
-        """Float32 logits, `[pictures, texts, vocabulary]`, of the answers' first tokens, with the texts' indices.
-
-        Batches are of similar lengths, or of one length where the model cannot be padded.
-        """
+        """Float32 logits, `[pictures, texts, vocabulary]`, of the answers' first tokens, with the texts' indices."""
         shapes = [(text["input_ids"].shape[1], *(tuple(text[name].shape) for name in sorted(text))) for text in texts]
         order = sorted(range(len(texts)), key=shapes.__getitem__)
         for _, together in groupby(order, key=(lambda _: 0) if self.kind.padded else shapes.__getitem__):
@@ -314,10 +310,7 @@ def require_vision(folder: Path, options: LoadOptions) -> None:
 
 
 def _auto_class(config: ConfigFile) -> str:
-    """The class that config.json names where there are several; else that of the model type.
-
-    Some models that also listen (Phi-4-multimodal) are known to transformers by another name only.
-    """
+    """The class that config.json names where there are several; else that of the model type, which may also listen."""
     if ANSWERING_BLIP in (config.get("architectures") or ()):
         return ANSWERING_BLIP
     names, model_type = transformers.models.auto.modeling_auto, config.get("model_type")

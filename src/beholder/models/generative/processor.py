@@ -49,8 +49,7 @@ class PictureProcessor:
         self._shown: Picture | None = None
         self._nesting = 0
         self._options: dict[str, object] = {}
-        self.made: frozenset[str] = frozenset()
-        """The names of what it made of the last picture: inputs that depend on the picture alone."""
+        self.made: frozenset[str] = frozenset()  # names of what it made of the last picture, of the picture alone
         by_torch = getattr(image_processor, "backend", None) == "torchvision"
         self.tensors = "pt" if by_torch else "np"  # Llama 4's pixels are bfloat16, which numpy does not have
 
@@ -89,10 +88,7 @@ def _depth(images: object) -> int:
 
 
 class _Absent:
-    """Stands for a processor of video or sound that cannot be loaded; it gets nothing to process.
-
-    A processor may still ask it for settings, which are the pictures' where those have them.
-    """
+    """Stands for a processor of video or sound that cannot be loaded; asked for settings, it has the pictures'."""
 
     def __init__(self, image_processor: Processor, part: str, reason: str) -> None:
         self._image_processor, self._missing = image_processor, f"its {part} cannot be loaded: {reason}"
@@ -183,8 +179,7 @@ class PromptForm:
                 f"Put its chat_template.jinja into the folder. Own forms are known of: {known}."
             )
         self._picture_in_text = bool(self._template) and not self._takes_parts()
-        self.write = cache(self._write)
-        """The text for one question; braces in it are only braces."""
+        self.write = cache(self._write)  # the text for one question; braces in it are only braces
 
     def opens_itself(self, text: str) -> bool:
         """Whether the text begins with the token that the tokenizer would put before it."""

@@ -208,10 +208,7 @@ def _positions(tree: PromptTree, given: Tensor, size: int) -> Tensor:
 
 
 class _LastStep:
-    """Stands in for the last layer's feed-forward part: only the tokens that are read go through it.
-
-    The others get nothing, and nobody asks for them: no layer follows.
-    """
+    """Stands in for the last layer's feed-forward part: only tokens that are read go through it; no layer follows."""
 
     def __init__(self, module: Module, *, compiling: bool) -> None:
         self._module, self._forward, self._positions = module, module.forward, torch.empty(0)
@@ -315,12 +312,9 @@ class TrunkRunner:
 
 
 def _after(positions: Tensor, branches: int, length: int) -> Tensor:
-    """The positions that follow the trunk, for every picture and branch.
-
-    A picture's tokens may have a time, a row and a column; words behind it go on after the largest of the three. A
-    fourth kind, before those three, counts tokens.
-    """
+    """The positions that follow the trunk, for every picture and branch."""
     last = positions.amax(dim=-1, keepdim=True)
+    # Of a time, a row and a column, words go on after the largest. A fourth kind, before those, counts tokens.
     if last.ndim == 3:
         last = torch.cat([last[:-3], last[-3:].amax(dim=0, keepdim=True).expand_as(last[-3:])])
     following = last + 1 + torch.arange(length, device=positions.device)
@@ -328,10 +322,7 @@ def _after(positions: Tensor, branches: int, length: int) -> Tensor:
 
 
 def _copied(kept: Output, pictures: int, branches: int) -> Output:
-    """The cache of some pictures, once for every branch of each; the original stays as it is.
-
-    The tensors of a copied layer are the original's until they are replaced.
-    """
+    """The cache of some pictures, once for every branch of each; the original stays as it is."""
     copied = copy.copy(kept)
     copied.layers = [copy.copy(layer) for layer in kept.layers]
     for layer in copied.layers:

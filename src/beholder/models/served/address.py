@@ -169,8 +169,6 @@ def is_local(host: str) -> bool:
         return host == "localhost"
 
 
-# Limits
-
 PREFIX = "BEHOLDER_SERVED_"
 BATCH_STEPS = ("estimate", "submit")
 LEAST = {"concurrency": 1, "retries": 0, "rpm": 0.01, "timeout": 0.1, "price_in": 0.0, "price_out": 0.0}
