@@ -49,8 +49,7 @@ class Figure(NamedTuple):
     chart: Layers
     topic: str
     wide: bool = False
-    answers: tuple[str, ...] = ()
-    """The kind of finding that it illustrates, and names in that finding's first row: its headline is the title."""
+    answers: tuple[str, ...] = ()  # the kind of finding whose headline is the title, and names in its first row
     model: str = ""  # the model that it is about, where a run has several
 
     def spec(self, *, ink: str, width: int | str) -> Spec:
@@ -114,7 +113,7 @@ class Axis(NamedTuple):
         return alt.Y(f"{field}:Q", **self._options())
 
     def _options(self) -> Spec:
-        usual = percent_axis() if self.percent else points_axis()
+        usual = percent_axis() if self.percent else alt.Axis(tickCount=5, format="~r")
         axis = usual if self.labels is None else alt.Axis(**self.labels)
         return {"title": self.title, "axis": axis, **({"scale": alt.Scale(**self.scale)} if self.scale else {})}
 
@@ -386,11 +385,6 @@ def tooltip(*names: str) -> list[alt.Tooltip]:
     """These fields, then the value with its interval and n."""
     numbers = [alt.Tooltip(f"{name}:Q", format=".4~f") for name in NUMBERS]
     return [*(alt.Tooltip(f"{name}:N") for name in names if name), *numbers, alt.Tooltip("n:Q")]
-
-
-def points_axis() -> alt.Axis:
-    """An axis of plain numbers with few ticks."""
-    return alt.Axis(tickCount=5, format="~r")
 
 
 def percent_axis() -> alt.Axis:

@@ -26,6 +26,7 @@ from beholder.cli.console import bar, note, out, say, say_json, set_verbosity, u
 from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.files import store_folder, write_whole
+from beholder.core.options import values_of
 from beholder.core.progress import silent
 from beholder.core.record import Record
 from beholder.core.results import place
@@ -39,11 +40,10 @@ from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
 Params = Mapping[str, Any]  # of a command, by name
-LEFT_TO_EACH = (
+LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
     *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),
 )
-"""Options of an audit in which runs may differ and still be compared."""
 
 
 @cli.takes(*cli.OPTIONS)
@@ -181,7 +181,14 @@ def compare_command(
     runs = {model: recorded_params(Path(model)) for model in models if (Path(model) / "run.json").is_file()}
     params = {**options, "study": study, **shared(runs, flags), **flags, "seed": options["seed"], "models": models}
     studies, chosen = asked(params, quiet=quiet)
-    found = compare_models(_operands(models, runs, flags.get("store")), studies, chosen)
+    operands: list[tuple[str, str | Scored]] = []
+    for model in models:
+        if model in runs:
+            stores = [store_folder(flags.get("store") or runs[model]["store"])]
+            operands += [(model, each) for each in scored_models(load_run(model), stores)]
+        else:
+            operands.append((model, model))
+    found = compare_models(distinct_names(operands), studies, chosen)  # two of one name are called after their folders
     if as_json:
         say_json({"differences": found.table.to_dicts(), "left_out": found.record.left_out})
     elif not quiet:
@@ -199,28 +206,14 @@ def shared(runs: Mapping[str, Params], flags: Params) -> Params:
     for other, theirs in others:
         for name in same.keys() - flags.keys():
             if (same[name] or None) != (theirs.get(name) or None):
+                texts = [
+                    ", ".join(map(str, values_of(value))) or "not said" for value in (same[name], theirs.get(name))
+                ]
                 raise UsageError(
-                    f"{first} and {other} were not asked the same: {name.replace('_', '-')} is {_shown(same[name])} in "
-                    f"the first and {_shown(theirs.get(name))} in the other. Compare runs of one data set and study."
+                    f"{first} and {other} were not asked the same: {name.replace('_', '-')} is {texts[0]} in the first "
+                    f"and {texts[1]} in the other. Compare runs of one data set and study."
                 )
     return {**same, "store": params["store"]}
-
-
-def _shown(value: object) -> str:
-    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
-    return shown or "not said"
-
-
-def _operands(models: Sequence[str], runs: Mapping[str, Params], store: str | None) -> list[str | Scored]:
-    """Models by name, and those of runs; two of one name are called after their folders."""
-    operands: list[tuple[str, str | Scored]] = []
-    for model in models:
-        if model in runs:
-            stores = [store_folder(store or runs[model]["store"])]
-            operands += [(model, each) for each in scored_models(load_run(model), stores)]
-        else:
-            operands.append((model, model))
-    return distinct_names(operands)
 
 
 # `beholder verify`
@@ -270,8 +263,8 @@ def study_command(name: str) -> Any:
     commands = [study.command for study in STUDIES.values() if study.command and study.command.name == name]
     if not commands:
         return None
-    options = [cli.SHARED[each] for each in OF_ANY_STUDY]
-    command = cli.built(name, partial(_run_command, commands[0]), [*options, *commands[0].options])
+    options = [*(cli.SHARED[each] for each in OF_ANY_STUDY), *commands[0].options]
+    command = cli.built(name, partial(_run_command, commands[0]), options)
     command.params[0].help = commands[0].files
     command.describe(commands[0].help, commands[0].examples)
     return command
@@ -286,9 +279,8 @@ def _run_command(
     options: Params,
 ) -> None:
     started = time.monotonic()
-    own = {
-        name: value for name, value in options.items() if name not in OF_ANY_STUDY and value not in (None, [], False)
-    }
+    given = {name: value for name, value in options.items() if value not in (None, [], False)}
+    own = {name: value for name, value in given.items() if name not in OF_ANY_STUDY}
     general = AuditOptions.of(**{name: options[name] for name in OF_ANY_STUDY})
     progress = silent if quiet else partial(bar, unit=command.unit)
     asked_for = CommandOptions(general.store, options["data"], general.measure, progress, own)

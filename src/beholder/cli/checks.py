@@ -23,8 +23,7 @@ from beholder.models.catalog import find_model
 from beholder.report.calibration import write_calibration, write_into
 from beholder.report.replication import as_records, consistency, counts, ledger, printed_name, write_replication
 
-SPEED = Path(__file__).parents[3] / "speed"
-"""The timings are not installed: they lie beside the package's sources in a clone."""
+SPEED = Path(__file__).parents[3] / "speed"  # not installed: the timings lie beside the sources in a clone
 
 
 def replicate_command(
@@ -44,7 +43,12 @@ def replicate_command(
     """In the folder of data, the sizes that the papers print are counted again."""
     if printed_as and not run:
         raise UsageError("--as needs a run: beholder replicate RUN --as NAME.")
-    results = _renamed(load_run(run).results, printed_as) if run else None
+    results = load_run(run).results if run else None
+    if results is not None and printed_as:
+        names = results["model"].unique().sort()
+        if len(names) != 1:
+            raise UsageError(f"--as names one model, but this run has {len(names)}: {', '.join(names)}.")
+        results = results.with_columns(model=pl.lit(find_model(printed_as).name))
     printed = {model: printed_name(model) for model in (results["model"].unique() if results is not None else [])}
     cells, checks = ledger(results, data), consistency()
     models = sorted(name for name in printed.values() if name)
@@ -65,16 +69,6 @@ def replicate_command(
         err.print(f"{model} is in none of the printed tables. If it is one of their models: --as NAME.", markup=False)
     if not quiet:
         note(f"Page: {page.resolve()}")
-
-
-def _renamed(results: pl.DataFrame, name: str | None) -> pl.DataFrame:
-    """The run's rows with the printed name of its model."""
-    if name is None:
-        return results
-    if results["model"].n_unique() != 1:
-        listed = ", ".join(results["model"].unique().sort())
-        raise UsageError(f"--as names one model, but this run has {results['model'].n_unique()}: {listed}.")
-    return results.with_columns(model=pl.lit(find_model(name).name))
 
 
 # `beholder calibrate`

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import typer
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.measure import Measurement
@@ -104,14 +104,14 @@ def _bar(label: str, total: int, done: int, later: int, unit: str) -> Iterator[A
 @contextmanager
 def _lines(label: str, total: int, done: int, later: int, unit: str) -> Iterator[Advance]:
     """A line every half minute, so that a log tells that the work goes on; short work says nothing."""
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
     start = done
 
     def advance(count: int, note: str = "") -> None:
-        nonlocal done, told
+        nonlocal done, reported
         done += count
-        if (now := time.monotonic()) - told >= BETWEEN_LINES:
-            told, speed = now, (done - start) / (now - began)
+        if (now := time.monotonic()) - reported >= BETWEEN_LINES:
+            reported, speed = now, (done - start) / (now - began)
             left = pace(speed, total - done, later, unit) if speed else "none yet"
             parts = (f"{label}: {done:,} of {total:,} {unit}", left, *([note] if note else []))
             err.print(", ".join(parts), markup=False, soft_wrap=True)
@@ -207,7 +207,10 @@ def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
     elif needed.minimum <= out.width:
         out.print(table)
     else:
-        out.print(*map(_paragraph, rows), sep="\n")
+        for row in rows:  # its first value, then the others under their names
+            first, *others = ((key, _text(value)) for key, value in row.items() if value is not None)
+            lines = [Text.assemble((f"{key}: ", "dim"), value) for key, value in others]
+            out.print(Text(first[1], style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in lines), sep="\n")
 
 
 def _column(key: str, rows: Sequence[dict[str, object]]) -> Column:
@@ -217,13 +220,6 @@ def _column(key: str, rows: Sequence[dict[str, object]]) -> Column:
         return Column(key, no_wrap=True, min_width=widest)
     counts = all(isinstance(row[key], int) or row[key] is None for row in rows)
     return Column(key, overflow="fold", justify="right" if counts else "left")
-
-
-def _paragraph(row: dict[str, object]) -> Group:
-    """A row as lines: its first value, then the others under their names."""
-    first, *others = ((key, _text(value)) for key, value in row.items() if value is not None)
-    lines = [Text.assemble((f"{key}: ", "dim"), value) for key, value in others]
-    return Group(Text(first[1], style="bold"), *(Padding(line, (0, 0, 0, 2)) for line in lines))
 
 
 def _text(value: object) -> str:

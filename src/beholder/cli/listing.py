@@ -103,12 +103,12 @@ def models(
 def datasets(as_json: bool = False) -> None:
     fields = ("name", "title", "images", "licence", "origin")
     rows: list[dict[str, object]] = [{name: getattr(each, name) for name in fields} for each in DATASETS.values()]
-    own = {
+    forms = {
         "folder:PATH": "images with a table of attributes, or a folder for each class",
         "hf:NAME_OR_PATH": "a Hugging Face data set with a column of images",
         "wds:URI": "webdataset tars",
     }
-    rows += [{"name": n, "title": t, "images": None, "licence": "yours", "origin": "you"} for n, t in own.items()]
+    rows += [{"name": n, "title": t, "images": None, "licence": "yours", "origin": "you"} for n, t in forms.items()]
     show(rows, as_json)
 
 

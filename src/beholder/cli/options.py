@@ -32,7 +32,7 @@ NAMES = ", ".join(AUDITED)
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 LATEST = Path("runs/latest")
 OPTIONS = declared_options(AuditOptions)
-SHARED = {
+SHARED = {  # a command's parameter of one of these names, without a declaration of its own, is that option
     **OPTIONS,
     "study": Option(
         "study",
@@ -59,7 +59,6 @@ SHARED = {
         panel=OUTPUT,
     ),
 }
-"""Options of several commands: a parameter of one of these names, without a declaration of its own, is that option."""
 
 
 def takes(*names: str, own: bool = True, others: Mapping[str, Option] | None = None) -> Callable[[Function], Function]:
@@ -109,37 +108,25 @@ def _with_options(function: Function, options: Sequence[Option]) -> Function:
         chosen = {option.name: given.pop(option.name) for option in options}
         function(**given, **({"options": chosen} if "options" in signature.parameters else {}))
 
-    parameters = [
-        _parameter(SHARED[each.name], panels=bool(options)) if _is_shared(each) else each.replace(kind=KEYWORD)
-        for each in signature.parameters.values()
-        if each.name != "options"
-    ]
+    parameters = []
+    for each in (each for each in signature.parameters.values() if each.name != "options"):
+        declared = hasattr(each.annotation, "__metadata__") or isinstance(each.default, ParameterInfo)
+        shared = each.name in SHARED and not declared
+        parameters.append(_parameter(SHARED[each.name], bool(options)) if shared else each.replace(kind=KEYWORD))
     parameters += [_parameter(option) for option in options]
     vars(command)["__signature__"] = signature.replace(parameters=parameters)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
-def _is_shared(parameter: inspect.Parameter) -> bool:
-    declared = hasattr(parameter.annotation, "__metadata__") or isinstance(parameter.default, ParameterInfo)
-    return parameter.name in SHARED and not declared
-
-
-def _parameter(option: Option, *, panels: bool = True) -> inspect.Parameter:
+def _parameter(option: Option, panels: bool = True) -> inspect.Parameter:
     kind: Any = option.kind
     if option.several:
         kind = list[option.kind] | None  # type: ignore[name-defined]
     elif option.default is None and kind is not bool:
         kind = kind | None
-    info = typer.Option(
-        *(option.flags or (option.flag,)),
-        help=option.help,
-        rich_help_panel=option.panel if panels else None,
-        min=option.min,
-        max=option.max,
-        envvar=option.envvar,
-        metavar=option.metavar,
-    )
+    same = {name: getattr(option, name) for name in ("help", "min", "max", "envvar", "metavar")}
+    info = typer.Option(*(option.flags or (option.flag,)), rich_help_panel=option.panel if panels else None, **same)
     default = bool(option.default) if kind is bool else option.default
     return inspect.Parameter(option.name, KEYWORD, annotation=Annotated[kind, info], default=default)
 
@@ -178,8 +165,8 @@ def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
 # Files of options
 
 FILE = "audit.toml"
+# What lets pictures out or code in is said on the command line each time: a file may come from somebody else.
 EACH_TIME = ("allow_upload", "trust_remote_code", "allow_pickle")
-"""What lets pictures out or code in is said on the command line each time: a file may come from somebody else."""
 LEFT_OUT = (*EACH_TIME, "config", "quiet", "verbose", "as_json", "help")
 
 
@@ -243,7 +230,6 @@ def _names(parameter: Any) -> list[str]:
 
 
 def _line(text: str, key: str) -> int:
-    """The line on which an entry or a table of that name begins."""
     starts = (key, f'"{key}"', f"[{key}", f"[[{key}")
     return next((n for n, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith(starts)), 1)
 

@@ -144,30 +144,23 @@ def plan_command(
     this machine, or with --on that of a GPU which is not here.
     """
     if not cost:
-        results = load_run(run).results if run else None
+        if not studies:
+            raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")
         named = {name: options[name] for name in ("data", "dataset", "power", "effect", "person")}
-        _show_effects(studies or [], PlanOptions(**named, results=results), as_json)
+        asked = PlanOptions(**named, results=load_run(run).results if run else None)
+        rows = pl.concat([plan(study, asked) for study in studies])
+        show(rows.to_dicts() if as_json else [_readable(row) for row in rows.to_dicts()], as_json)
+        notes = rows.filter(pl.col("metric") != "plan.images_needed").iter_rows(named=True) if not as_json else ()
+        for row in notes:
+            out.print(f"- {row['concept']}: {row['note']}", markup=False)
         return
     data, dataset = options["data"], options["dataset"]
-    asked = CostOptions(data, dataset, **{name: options[name] for name in declared_options(CostOptions)})
-    found = costs(cost, chosen_studies(studies or [], {}, data=data, dataset=dataset, models=cost), asked)
+    counted = CostOptions(data, dataset, **{name: options[name] for name in declared_options(CostOptions)})
+    found = costs(cost, chosen_studies(studies or [], {}, data=data, dataset=dataset, models=cost), counted)
     if as_json:
         say_json([as_record(each) for each in found])
     else:
         show_costs(found)
-
-
-def _show_effects(studies: list[str], options: PlanOptions, as_json: bool) -> None:
-    """The smallest effect of every comparison."""
-    if not studies:
-        raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")
-    rows = pl.concat([plan(study, options) for study in studies])
-    if as_json:
-        say_json(rows.to_dicts())
-        return
-    show([_readable(row) for row in rows.to_dicts()], as_json=False)
-    for row in rows.filter(pl.col("metric") != "plan.images_needed").iter_rows(named=True):
-        out.print(f"- {row['concept']}: {row['note']}", markup=False)
 
 
 def _readable(row: Result) -> dict[str, object]:

@@ -81,7 +81,6 @@ def clean_command(
 def _chosen(
     models: list[StoredModel], names: list[str], older_than: str | None, larger_than: str | None
 ) -> list[StoredModel]:
-    """The models that match every condition."""
     known = {model.name for model in models} | {model.folder.name for model in models}
     for name in names:
         if name not in known:

@@ -34,24 +34,14 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("study", "baseline", "model", "dataset"), pl.String),
     **dict.fromkeys(KEY, pl.String),
     **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value"), pl.Float64),
-    "verdict": pl.String,
-    "n": pl.Int64,
-    "unit": pl.String,
-    "landmark": pl.Float64,
-    "note": pl.String,
+    **{"verdict": pl.String, "n": pl.Int64, "unit": pl.String, "landmark": pl.Float64, "note": pl.String},
 }
-
-
 ALWAYS = ("study", "baseline", "model", "dataset", "metric", "first", "second", "difference", "n")
 
 
 @dataclass
 class Comparison:
-    """The differences of models from the first, how they were computed, and what could not be compared.
-
-    >>> Comparison(["before", "after"], pl.DataFrame(), Record()).models
-    ['before', 'after']
-    """
+    """The differences of models from the first, how they were computed, and what could not be compared."""
 
     models: Sequence[str]  # the first is the baseline: a difference is that of another less the first
     table: pl.DataFrame
@@ -91,8 +81,7 @@ class Line(NamedTuple):
     first: str
     second: str
     difference: str
-    mark: Mark | None
-    """The difference on the scale of its unit, which all metrics of the unit share; None without an interval."""
+    mark: Mark | None  # the difference on the scale that its unit shares; None without an interval
 
 
 def lines(comparison: Comparison) -> list[Line]:
@@ -106,10 +95,8 @@ def lines(comparison: Comparison) -> list[Line]:
         known = STUDIES[row["study"]].metric(metric) if row["study"] in STUDIES else None
         scale = scales.get(unit_of(row)) if has_interval(row) else None
         shown = (place(row), f"{row['first']:.3g}", f"{row['second']:.3g}", with_interval(row))
-        counted = (rows.filter(FOUND).height, rows.height)
-        made.append(
-            Line(metric, known.meaning if known else "", *counted, *shown, mark_of(row, scale) if scale else None)
-        )
+        about = (metric, known.meaning if known else "", rows.filter(FOUND).height, rows.height)
+        made.append(Line(*about, *shown, mark_of(row, scale) if scale else None))
     return made
 
 
@@ -166,15 +153,13 @@ def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
     (first, *others), record = named(comparison), comparison.record
     listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    each = zip(others, map(comparison.of, comparison.others), strict=True)
     return rendered(
         "comparison.html.j2",
         ("files.js", "ledger.js"),
         first=first,
         others=listed,
-        pairs=[
-            (name, lead(each), lines(each))
-            for name, each in zip(others, map(comparison.of, comparison.others), strict=True)
-        ],
+        pairs=[(name, lead(pair), lines(pair)) for name, pair in each],
         record=record,
         parts=comparison.parts,
         ledger=_ledger(comparison),

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from beholder.chapter.charts import Figure
 
 SECONDS = 60.0  # the longest that one chart may take
-TRIES = 2
-"""Processes that end one after the other before drawing is given up: what ends them is the machine, not a chart."""
+TRIES = 2  # processes that end one after the other before drawing is given up: then it is the machine, not a chart
 
 
 class Undrawn(BeholderError):  # noqa: N818

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -241,11 +241,8 @@ def _md_rows(lines: Iterable[Iterable[str]]) -> str:
 def _latex_table(section: Section, table: Table) -> str:
     """A table that fits a column, in small print; one that is much wider fits the page, and is shrunk if need be."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
-    longest = zip(
-        table.header,
-        *([max(cell.text, cell.detail, cell.remark, key=len) for cell in row] for row in table.rows),
-        strict=True,
-    )
+    lines = [[max(cell.text, cell.detail, cell.remark, key=len) for cell in row] for row in table.rows]
+    longest = zip(table.header, *lines, strict=True)
     width = sum(max(map(len, column)) for column in longest) + 2 * len(columns)
     star, room, edge = ("*", PAGE, r"\textwidth") if width > 1.4 * COLUMN else ("", COLUMN, r"\columnwidth")
     of = listed(list(dict.fromkeys(section.results["model"])))
@@ -394,8 +391,4 @@ def _to_tensorboard(report: Report, folder: Path | None, name: str) -> str:
     return f"Logged to TensorBoard: {where.resolve()}"
 
 
-TRACKERS: Mapping[str, Callable[[Report, Path | None, str], str]] = {
-    "wandb": _to_wandb,
-    "mlflow": _to_mlflow,
-    "tensorboard": _to_tensorboard,
-}
+TRACKERS = {"wandb": _to_wandb, "mlflow": _to_mlflow, "tensorboard": _to_tensorboard}

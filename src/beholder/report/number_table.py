@@ -38,18 +38,8 @@ class Ledger(NamedTuple):
     said: str
 
 
-FILTERS = {
-    "study": "Study",
-    "dataset": "Data set",
-    "model": "Model",
-    "metric": "Metric",
-    "subset": "Subset",
-    "group": "Group",
-    "against": "Against",
-    "concept": "Concept",
-    "template": "Wording",
-    "verdict": "Verdict",
-}
+FILTERED = "study dataset model metric subset group against concept template verdict".split()
+FILTERS = {name: name.capitalize() for name in FILTERED} | {"dataset": "Data set", "template": "Wording"}
 
 
 def results_ledger(results: pl.DataFrame) -> Ledger | None:
@@ -70,9 +60,8 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
     ]
     names = [FILTERS[name].lower() for name in varied if name != "verdict"]
     note = f"Each row is one number; it is named by {listed(names)}." if names else ""
-    return Ledger(
-        packed(results, columns, varied), [(name, FILTERS[name]) for name in varied], columns, results.height, note
-    )
+    filters = [(name, FILTERS[name]) for name in varied]
+    return Ledger(packed(results, columns, varied), filters, columns, results.height, note)
 
 
 def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, object]:

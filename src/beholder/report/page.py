@@ -26,7 +26,6 @@ from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.facts import (
-    Asked,
     command,
     conflicts,
     dataset_things,
@@ -64,20 +63,6 @@ class Part(NamedTuple):
     open: bool  # whether its chart is seen at once
 
 
-class PageSection(NamedTuple):
-    """A section of the report with what the page adds to it."""
-
-    anchor: str
-    title: str
-    section: Section
-    several: bool  # whether it is about several models
-    parts: list[Part]
-    other_metrics: list[Metric]  # metrics of no topic that is shown
-    prompts: list[Asked]
-    images: str
-    same_limits: str  # the anchor of an earlier section with the same limitations
-
-
 def write_page(report: Report, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
     return save_page(folder / "report.html", render(report))
@@ -92,10 +77,8 @@ def save_page(path: Path, text: str) -> Path:
 def render(report: Report) -> str:
     """The page as text; equal runs give equal pages."""
     prepare()
-    sections = [
-        page_section(report, section, heading)
-        for section, heading in zip(report.sections, headings(report.sections), strict=True)
-    ]
+    places = zip(report.sections, headings(report.sections), strict=True)
+    sections = [page_section(report, section, heading) for section, heading in places]
     telling = [finding for section in report.sections for finding in section.findings if finding.kind != PLANTED]
     record = report.record
     return rendered(
@@ -103,7 +86,7 @@ def render(report: Report) -> str:
         ("files.js", "page.js", "ledger.js") if sections else (),
         library=chart_library() if sections else None,
         title=title(report),
-        cards=merged(scorecard(report, [section.anchor for section in sections])),
+        cards=merged(scorecard(report, [anchor for anchor, _ in headings(report.sections)])),
         caveats=list(dict.fromkeys(caveats(report))),
         verdict_key=verdict_key(),
         people=people_shown(report),
@@ -144,22 +127,24 @@ def headings(sections: list[Section]) -> list[tuple[str, str]]:
     ]
 
 
-def page_section(report: Report, section: Section, heading: tuple[str, str]) -> PageSection:
-    """A section with its parts and its prompts."""
+def page_section(report: Report, section: Section, heading: tuple[str, str]) -> dict[str, object]:
+    """A section of the report with what the page adds to it."""
     first = next(each for each in report.sections if each.study.name == section.study.name)
     same = next(each for each in report.sections if each.limitations == section.limitations)
     parts = parts_of(section, heading[0], again=first is not section)
     explained = {metric.name for part in parts for metric in part.metrics}
-    return PageSection(
-        *heading,
-        section,
-        section.results["model"].n_unique() > 1,
-        parts,
-        [metric for metric in section.metrics if metric.name not in explained],
-        prompts_asked(report.prompts, section.study.name, section.dataset),
-        images_of(report.record, section.dataset),
-        "" if same is section else headings(report.sections)[report.sections.index(same)][0],
-    )
+    return {
+        "anchor": heading[0],
+        "title": heading[1],
+        "section": section,
+        "several": section.results["model"].n_unique() > 1,
+        "parts": parts,
+        "other_metrics": [metric for metric in section.metrics if metric.name not in explained],
+        "prompts": prompts_asked(report.prompts, section.study.name, section.dataset),
+        "images": images_of(report.record, section.dataset),
+        # The anchor of an earlier section with the same limitations
+        "same_limits": "" if same is section else headings(report.sections)[report.sections.index(same)][0],
+    }
 
 
 def title(report: Report) -> str:
@@ -179,10 +164,8 @@ def title(report: Report) -> str:
 def citation(report: Report) -> str:
     """What to write down so that these numbers can be found again."""
     record = report.record
-    parts = [
-        f"Beholder {record.beholder}, run of {record.created}",
-        *dict.fromkeys(section.title for section in report.sections),
-    ]
+    titles = dict.fromkeys(section.title for section in report.sections)
+    parts = [f"Beholder {record.beholder}, run of {record.created}", *titles]
     parts += [f"model {model.get('name')} ({str(model.get('digest') or 'no digest')[:12]})" for model in record.models]
     parts += [f"data set {data.get('name')} {data.get('revision') or ''}".strip() for data in record.datasets]
     return "; ".join(parts) + "."
@@ -204,25 +187,18 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
         tables = [table for table in section.tables if table.topic == key]
         leads = not any(part.findings for part in parts)
         shown = not again and bool(findings) and (leads or any(each.shown for each in findings))
-        part = Part(
-            f"{anchor}-{key}",
-            heading,
-            findings,
-            [
-                drawing(
-                    figure,
-                    f"{anchor}-{key}-chart-{place}",
-                    file=slug(f"{whose} {section.study.name} {section.dataset} {figure.name}"),
-                    still=shown and place == 1,
-                )
-                for place, figure in enumerate(figures, 1)
-            ],
-            tables,
-            [metric for metric in section.metrics if key in metric.topic.split()],
-            shown,
-        )
-        if part.findings or part.drawings or part.tables:
-            parts.append(part)
+        drawings = [
+            drawing(
+                figure,
+                f"{anchor}-{key}-chart-{place}",
+                file=slug(f"{whose} {section.study.name} {section.dataset} {figure.name}"),
+                still=shown and place == 1,
+            )
+            for place, figure in enumerate(figures, 1)
+        ]
+        metrics = [metric for metric in section.metrics if key in metric.topic.split()]
+        if findings or drawings or tables:
+            parts.append(Part(f"{anchor}-{key}", heading, findings, drawings, tables, metrics, shown))
     return parts
 
 
@@ -241,9 +217,8 @@ def bold_numbers(text: str) -> Markup:
     ('<b>31 %</b> against &lt;b&gt;', 'for 60-69')
     """
     pieces = _NUMBER.split(keep_together(text).replace("\u00a0", " "))
-    return Markup("").join(
-        Markup("<b>{}</b>").format(piece) if place % 2 else piece for place, piece in enumerate(pieces)
-    )
+    pieces[1::2] = map(Markup("<b>{}</b>").format, pieces[1::2])
+    return Markup("").join(pieces)
 
 
 def template_text(name: str, folder: Path = TEMPLATES) -> str:
@@ -267,8 +242,7 @@ def environment() -> Environment:
     loader = FileSystemLoader(TEMPLATES)
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
-    made.filters["bold_numbers"] = bold_numbers
-    made.filters["packed"] = packed
+    made.filters |= {"bold_numbers": bold_numbers, "packed": packed}
     return made
 
 

@@ -49,14 +49,9 @@ VERDICTS = {
 }
 SCHEMA: dict[str, pl.DataType] = {
     **RESULTS,
-    "source": pl.String(),
-    "place": pl.String(),
-    "printed": pl.Float64(),
-    "step": pl.Float64(),
-    "difference": pl.Float64(),
-    "verdict": pl.String(),
-    "reason": pl.String(),
-    "origin": pl.String(),
+    **dict.fromkeys(("source", "place"), pl.String()),
+    **dict.fromkeys(("printed", "step", "difference"), pl.Float64()),
+    **dict.fromkeys(("verdict", "reason", "origin"), pl.String()),
 }
 RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")  # where our value comes from
 _OURS: dict[str, pl.DataType] = {
@@ -277,9 +272,11 @@ def _ledger(cells: pl.DataFrame, sources: list[Source]) -> Ledger:
     ordered = cells.sort(pl.col("verdict").replace_strict(order), maintain_order=True)
     lines = [_line(row, dataset=row["study"] in several) for row in ordered.to_dicts()]
     table = pl.DataFrame(lines, schema=dict.fromkeys(FIELDS, pl.String), orient="row")
-    return Ledger(
-        packed(table, COLUMNS, [name for name, _ in FILTERS]), FILTERS, COLUMNS, cells.height, _scope(cells, sources)
-    )
+    there = set(cells["source"])
+    absent = [each for each in sources if each.on_request and each.name not in there]
+    later = ": checked above; compared cell by cell with a run on one of these models."
+    said = " ".join([SCOPE, *(f"{each.printed_in} ({each.contents}){later}" for each in absent)])
+    return Ledger(packed(table, COLUMNS, [name for name, _ in FILTERS]), FILTERS, COLUMNS, cells.height, said)
 
 
 def _lead(cells: pl.DataFrame, models: list[str]) -> str:
@@ -292,13 +289,6 @@ def _lead(cells: pl.DataFrame, models: list[str]) -> str:
     return f"{compared:,} printed numbers are compared with this run ({', '.join(models)}); {tables}."
 
 
-def _scope(cells: pl.DataFrame, sources: list[Source]) -> str:
-    there = set(cells["source"])
-    absent = [each for each in sources if each.on_request and each.name not in there]
-    later = ": checked above; compared cell by cell with a run on one of these models."
-    return " ".join([SCOPE, *(f"{each.printed_in} ({each.contents}){later}" for each in absent)])
-
-
 def _line(row: Cell, *, dataset: bool) -> list[str]:
     """A row of the ledger as the page shows it."""
     study = _name(row["study"])
@@ -307,19 +297,10 @@ def _line(row: Cell, *, dataset: bool) -> list[str]:
     interval = "" if row["low"] is None else f"{_number(row, row['low'])}–{_number(row, row['high'])}"
     difference = "" if row["difference"] is None else f"{row['difference']:+.{_places(row)}f}"
     note = row["reason"] or (row["note"] if row["origin"] != RUN and row["verdict"] != NOT_MEASURED else "")
+    ours = "" if row["value"] is None else _number(row, row["value"], more=1)
     return [
-        study,
-        row["place"],
-        row["model"] or "",
-        row["metric"],
-        row["verdict"],
-        f"{study}, {row['place']}",
-        " · ".join(part for part in parts if part),
-        _number(row, row["printed"]),
-        "" if row["value"] is None else _number(row, row["value"], more=1),
-        interval,
-        difference,
-        note or "",
+        *(study, row["place"], row["model"] or "", row["metric"], row["verdict"], f"{study}, {row['place']}"),
+        *(" · ".join(filter(None, parts)), _number(row, row["printed"]), ours, interval, difference, note or ""),
     ]
 
 

@@ -37,11 +37,7 @@ _PATH = re.compile(r"(?:onnx:)?(?:/|~/|\.{1,2}/|[A-Za-z]:\\)\S*")
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
-    """A short name for every local folder among the models, where no two would share it.
-
-    >>> short_names(["onnx:/a/b/bridge", "openai/clip"])
-    {'onnx:/a/b/bridge': 'bridge'}
-    """
+    """A short name for every local folder among the models, where no two would share it."""
     known = list(dict.fromkeys(models))
     paths = [name for name in known if _PATH.fullmatch(name)]
     last = {name: re.split(r"[/\\]", name.rstrip("/\\"))[-1].lstrip(".~") for name in paths}
@@ -54,8 +50,7 @@ def shortened(results: pl.DataFrame) -> pl.DataFrame:
     """The results with their models under their short names; the record keeps the long ones."""
     short = short_names(results["model"])
     # The subset is a model where two are compared.
-    columns = [pl.col(column).replace(short) for column in ("model", "subset")]
-    return results.with_columns(columns) if short else results
+    return results.with_columns(pl.col("model", "subset").replace(short)) if short else results
 
 
 # How far small changes of the pictures move the number behind each finding, against its interval
@@ -96,9 +91,8 @@ def sensitivity_table(findings: list[Finding], perturbed: pl.DataFrame) -> Table
         return None
     changes = perturbed["change"].unique(maintain_order=True).to_list()
     caption = (
-        f"The same measures after each of {len(changes)} small changes of every picture or score: "
-        f"{'; '.join(changes)}. "
-        "Above 100 %, the changes move the number by more than the width of its interval."
+        f"The same measures after each of {len(changes)} small changes of every picture or score: {'; '.join(changes)}."
+        " Above 100 %, the changes move the number by more than the width of its interval."
     )
     several = len({move.finding.model for move in moved}) > 1
     rows = [
@@ -144,8 +138,7 @@ class Section:
     published: Table | None
     planted: Table | None
     limitations: list[str]
-    noise: list[Finding] = field(default_factory=list)
-    """What is found in random scores, audited beside other models to be compared with."""
+    noise: list[Finding] = field(default_factory=list)  # what is found in random scores, audited beside other models
     folder: Path | None = None  # where the results were read from; None if they were just computed
 
     @property
@@ -257,9 +250,9 @@ def study_of(name: str, record: Record) -> Study:
     if entry is None:
         return study
     named = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
-    told: dict[str, Any] = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
+    limits: dict[str, Any] = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
     metrics = tuple(Metric(**metric) for metric in entry.get("metrics", []))
-    tells, measures = replace(study.tells, **told), replace(study.measures, metrics=metrics)
+    tells, measures = replace(study.tells, **limits), replace(study.measures, metrics=metrics)
     return replace(study, tells=tells, measures=measures, **named)
 
 

@@ -43,8 +43,13 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
     findings, sensitivity = [each for section in report.sections for each in section.findings], report.sensitivity
-    if verbose:
-        _print_findings(findings, console)
+    heading = None
+    for finding in findings if verbose else ():
+        if heading != (heading := f"{finding.model}, {finding.study} on {finding.dataset}"):
+            console.print(f"\n[bold]{escape(heading)}[/bold]")
+        style = "bold" if finding.shown else "dim bold"
+        text = Text.assemble((f"{finding.headline}. ", style), finding.sentence, (f" ({finding.marked})", "dim"))
+        console.print(Padding(text, (0, 0, 0, 2)))
     for section in report.sections:
         if verbose or not section.findings:
             console.print(f"\n[bold]{escape(section.title)}[/bold] on {escape(section.dataset)}")
@@ -83,13 +88,11 @@ def _card(lines: list[Line], width: int) -> RichTable:
     table.add_column(no_wrap=True, justify="right")
     table.add_column(no_wrap=True, justify="right")
     for line in lines:
-        shown = line.finding.shown
+        shown, interval = line.finding.shown, f" ({line.interval})" if line.interval else ""
         table.add_row(
             Text(line.finding.marked, style="bold" if shown else "dim"),
             Text(one_line(line.question if width >= WIDE else line.short), style="" if shown else "dim"),
-            Text.assemble(
-                (line.number, "bold" if shown else ""), (f" ({line.interval})" if line.interval else "", "dim")
-            ),
+            Text.assemble((line.number, "bold" if shown else ""), (interval, "dim")),
             Text(f"n={line.n}{'' if line.counts == 'images' else f' {line.counts}'}" if line.n else "", style="dim"),
         )
     return table
@@ -103,16 +106,6 @@ def _print_table(table: Table, console: Console) -> None:
             if width(view) <= console.width:
                 break
         console.print("", rich_table(view), sep="\n")
-
-
-def _print_findings(findings: list[Finding], console: Console) -> None:
-    heading = None
-    for finding in findings:
-        if heading != (heading := f"{finding.model}, {finding.study} on {finding.dataset}"):
-            console.print(f"\n[bold]{escape(heading)}[/bold]")
-        style = "bold" if finding.shown else "dim bold"
-        text = Text.assemble((f"{finding.headline}. ", style), finding.sentence, (f" ({finding.marked})", "dim"))
-        console.print(Padding(text, (0, 0, 0, 2)))
 
 
 def by_model(table: Table) -> Iterator[Table]:
@@ -163,11 +156,7 @@ def _cell(cell: Cell) -> Text:
 
 
 def one_line(text: str) -> str:
-    """A name that holds line breaks or tabs, in one line of a table.
-
-    >>> one_line("line\\nbreak")
-    'line break'
-    """
+    """A name that holds line breaks or tabs, in one line of a table."""
     return " ".join(text.split())
 
 

@@ -45,8 +45,7 @@ class Design(NamedTuple):
     women: int
     men: int
     pictures: int = 1
-    unbalanced: bool = False
-    """Whether four of five women are of the first branch and source, and four of five men of the second."""
+    unbalanced: bool = False  # four of five women of the first branch and source, four of five men of the second
     spread: float = 1.0  # how much farther apart the scores of the women of the first branch are than all others
 
     def times(self, factor: int) -> Design:
@@ -84,25 +83,19 @@ def draw(world: str, design: Design, prompts: int, rng: np.random.Generator) -> 
 def _people(design: Design, rng: np.random.Generator) -> pl.DataFrame:
     """Labels other than gender are spread alike over women and men, unless the design says otherwise."""
     count = design.women + design.men
+    order = np.concatenate([np.arange(design.women), np.arange(design.men)])
+    branch, source, race = ((order >> turn) % 2 == 0 for turn in range(3))  # in turn, and not together
+    if design.unbalanced:
+        branch = source = race = (order % 5 > 0) == (np.arange(count) < design.women)
     columns = {
         "person": [f"person {i}" for i in range(count)],
         "gender": np.repeat(GENDERS, [design.women, design.men]),
-        "branch": _label(design, ("a", "b"), 0),
-        "source": _label(design, ("x", "y"), 0 if design.unbalanced else 1),
-        "race": _label(design, ("Black", "White"), 0 if design.unbalanced else 2),
+        "branch": np.where(branch, "a", "b"),
+        "source": np.where(source, "x", "y"),
+        "race": np.where(race, "Black", "White"),
         "brightness": rng.standard_normal(count),
     }
     return pl.DataFrame(columns)
-
-
-def _label(design: Design, values: tuple[str, str], turn: int) -> list[str]:
-    """Two values in turn; the turn sets labels apart from each other."""
-    made = []
-    for place, size in enumerate((design.women, design.men)):
-        for i in range(size):
-            first = (i % 5 > 0) == (place == 0) if design.unbalanced else (i >> turn) % 2 == 0
-            made.append(values[0] if first else values[1])
-    return made
 
 
 def _scores(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: np.random.Generator) -> Array:
@@ -154,8 +147,7 @@ class Trials:
     """By world, the names that may be called there, or how they begin: a metric (`gras.largest_gap`), its rows of one
     subset (`gras.largest_gap:gender`), a finding by study and kind (`gras.gap`), or everything (`gras.`)."""
     designs: tuple[str, ...] = tuple(DESIGNS)
-    found: tuple[str, ...] = ()
-    """Metrics and findings that must be called when the model is wholly unfair, from 10 + 10 people on."""
+    found: tuple[str, ...] = ()  # what must be called when the model is wholly unfair, from 10 + 10 people on
 
     def may_say(self, name: str, subset: str | None, world: str) -> bool:
         """Whether there is such a difference in a world; where all is unfair, everything may be said."""

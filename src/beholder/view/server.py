@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from beholder.view import PictureError, ScoredSet
 
 PAGE = Path(__file__).parent / "page"
 LONGEST_QUERY = 4096
+T = TypeVar("T")
 MOST_ROWS = 200
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -86,8 +88,8 @@ class Viewer:
 
     def rank(self, request: Request) -> Response:
         """Pictures in the order of their scores, or those that surprise."""
-        sheet, query = self._sheet(request), request.query_params
-        prompt, where = _prompt(request, sheet), json.loads(query.get("where", "{}"))
+        (sheet, prompt), query = self._asked(request), request.query_params
+        where = json.loads(query.get("where", "{}"))
         surprise = query.get("surprising")
         order = (
             sheet.surprising(prompt, surprise, str(where[surprise]))
@@ -96,18 +98,17 @@ class Viewer:
         )
         start = max(int(query.get("offset", "0")), 0)
         chosen = order[start : start + min(int(query.get("limit", "60")), MOST_ROWS)]
-        other = self._sheet(request, "with") if "with" in query else None
+        other = _at(self._sheets, query["with"], "sheet") if "with" in query else None
         return JSONResponse({"total": len(order), "rows": rows(sheet, chosen, prompt, other)})
 
     def distributions(self, request: Request) -> Response:
         """The scores of a prompt by group."""
-        sheet = self._sheet(request)
-        return JSONResponse(sheet.distributions(_prompt(request, sheet), request.query_params["by"]))
+        sheet, prompt = self._asked(request)
+        return JSONResponse(sheet.distributions(prompt, request.query_params["by"]))
 
     def nearest(self, request: Request) -> Response:
         """The picture whose score is nearest to a value."""
-        sheet, query = self._sheet(request), request.query_params
-        prompt = _prompt(request, sheet)
+        (sheet, prompt), query = self._asked(request), request.query_params
         place = sheet.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
         return JSONResponse(rows(sheet, np.array([] if place is None else [place], dtype=int), prompt, None))
 
@@ -117,18 +118,15 @@ class Viewer:
         side = int(request.query_params.get("side", "160"))
         return Response(sheet.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
 
-    def _sheet(self, request: Request, name: str = "sheet") -> ScoredSet:
-        place = int(request.query_params[name])
-        if not 0 <= place < len(self._sheets):
-            raise BeholderError(f"there is no sheet {place}")
-        return self._sheets[place]
+    def _asked(self, request: Request) -> tuple[ScoredSet, int]:
+        sheet = _at(self._sheets, request.query_params["sheet"], "sheet")
+        return sheet, _at(range(len(sheet.task.prompts)), request.query_params["prompt"], "prompt")
 
 
-def _prompt(request: Request, sheet: ScoredSet) -> int:
-    place = int(request.query_params["prompt"])
-    if not 0 <= place < len(sheet.task.prompts):
-        raise BeholderError(f"there is no prompt {place}")
-    return place
+def _at(things: Sequence[T], place: str, kind: str) -> T:
+    if not 0 <= int(place) < len(things):
+        raise BeholderError(f"there is no {kind} {int(place)}")
+    return things[int(place)]
 
 
 def page_file(request: Request) -> Response:
@@ -179,27 +177,19 @@ def rows(
     """Pictures with score and labels; with another sheet, the same picture's score there."""
     labels = sheet.images[places.tolist()].select(list(sheet.attributes)).cast(pl.String).to_dicts()
     ids = sheet.images["image_id"].to_list()
-    elsewhere = _scores_by_id(sheet, other, prompt)
+    text, elsewhere = sheet.task.prompts.texts[prompt], {}
+    if other is not None and text in (texts := other.task.prompts.texts):
+        column = other.scores[:, texts.index(text)]
+        elsewhere = dict(zip(other.images["image_id"].to_list(), column.tolist(), strict=True))
     return [
         {
             "place": int(place),
             "score": number(sheet.scores[place, prompt]),
-            "other": number(elsewhere.get(ids[place])) if other else None,
+            "other": number(elsewhere.get(ids[place])),
             "labels": labels[at],
         }
         for at, place in enumerate(places.tolist())
     ]
-
-
-def _scores_by_id(sheet: ScoredSet, other: ScoredSet | None, prompt: int) -> dict[str, float]:
-    """The other model's scores of the same prompt by image, where it was asked."""
-    if other is None:
-        return {}
-    text, texts = sheet.task.prompts.texts[prompt], other.task.prompts.texts
-    if text not in texts:
-        return {}
-    column = other.scores[:, texts.index(text)]
-    return dict(zip(other.images["image_id"].to_list(), column.tolist(), strict=True))
 
 
 def number(value: float | None) -> float | None:

@@ -74,11 +74,12 @@ def within(row: Result) -> str:
 
 def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """The widest differences that were found, or that none was; and labels that go together with those compared."""
-    gaps, slopes, crossed = (differences(part, kind) for kind in ("gap", "slope", "interaction"))
+    gaps, slopes = differences(part, "gap"), differences(part, "slope")
     found = [
-        *(_gap(part, row) for row in gaps if row["verdict"] == DIFFERENCE),
-        *(_slope(row) for row in slopes if row["verdict"] == DIFFERENCE),
-        *(_interaction(row) for row in crossed if row["verdict"] == DIFFERENCE),
+        finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=abs(row["value"]))
+        for rows, write in ((gaps, _gap), (slopes, _slope), (differences(part, "interaction"), _interaction))
+        for row in rows
+        if row["verdict"] == DIFFERENCE
     ]
     yield from sorted(found, key=lambda each: -each.effect)[:MOST_FINDINGS]
     if not found and (gaps or slopes):
@@ -105,43 +106,36 @@ def _bracket(row: Result) -> str:
     return f"{bounds}{p_value}, n = {row['n']:,}"
 
 
-def _found(row: Result, headline: str, sentence: str) -> Finding:
-    return finding(row, "custom", headline, sentence, verdict=DIFFERENCE, effect=abs(row["value"]))
-
-
-def _gap(part: pl.DataFrame, row: Result) -> Finding:
-    means = [f"{percent(_mean_of(part, row, row[end]))} for {plural(row[end])}" for end in ("group", "against")]
+def _gap(part: pl.DataFrame, row: Result) -> tuple[str, str]:
+    """The headline and the sentence of a gap, with the mean of both groups."""
+    where = {key: row[key] for key in ("model", "subset", "concept") if row[key] is not None}
+    same = part.filter(metric=BASES[row["metric"]], **where)
+    same = same.filter(pl.col("template").eq_missing(pl.lit(row["template"], pl.String)))
+    values = dict(same.select("group", "value").reverse().iter_rows())
+    means = [f"{percent(values.get(row[end]))} for {plural(row[end])}" for end in ("group", "against")]
     strata = f"; within {within(row)} they are" if within(row) else ":"
     apart = f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)})."
     sentence = f"{_what(row)} is {' and '.join(means)}{strata} {apart}{_warning(part, row['subset'])}"
-    return _found(row, f"{_subject(row)} differs by {row['subset']}", sentence)
+    return f"{_subject(row)} differs by {row['subset']}", sentence
 
 
-def _mean_of(part: pl.DataFrame, row: Result, group: str) -> float | None:
-    """The mean of one of the groups that a gap compares."""
-    where = {key: row[key] for key in ("model", "subset", "concept") if row[key] is not None}
-    same = part.filter(metric=BASES[row["metric"]], group=group, **where)
-    same = same.filter(pl.col("template").eq_missing(pl.lit(row["template"], pl.String)))
-    return same["value"][0] if same.height else None
-
-
-def _slope(row: Result) -> Finding:
+def _slope(_: pl.DataFrame, row: Result) -> tuple[str, str]:
     rises = "rises" if row["value"] > 0 else "falls"
     strata = f", within {within(row)}" if within(row) else ""
     sentence = (
         f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points per unit of {row['subset']}{strata} "
         f"({_bracket(row)})."
     )
-    return _found(row, f"{_subject(row)} {rises} with {row['subset']}", sentence)
+    return f"{_subject(row)} {rises} with {row['subset']}", sentence
 
 
-def _interaction(row: Result) -> Finding:
+def _interaction(_: pl.DataFrame, row: Result) -> tuple[str, str]:
     more = "above" if row["value"] > 0 else "below"
     sentence = (
         f"{_what(row)} is, for {row['group']}, {points(abs(row['value']), points_decimals(row))} points {more} what "
         f"its two attributes add up to ({row['subset']}; {_bracket(row)})."
     )
-    return _found(row, f"{_subject(row)} differs for {row['group']} beyond its two attributes", sentence)
+    return f"{_subject(row)} differs for {row['group']} beyond its two attributes", sentence
 
 
 def _nothing(part: pl.DataFrame, gaps: list[Result], slopes: list[Result]) -> Finding:

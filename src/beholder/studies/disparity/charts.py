@@ -25,6 +25,13 @@ AGREEMENT_COLOURS = {"green": "#2f9e44", "yellow": "#d9a514", "red": "#c92a2a"}
 AGREEMENT_SHAPES = {"green": "circle", "yellow": "diamond", "red": "cross"}
 TOWARDS = " Colour: whether the gap points towards the group that word vectors put the concept nearer to."
 NEARER = " Colour: the group whose words are nearer to the concept's."
+WIDEST = {
+    "gaps": "Bars: gap at the same prevalence for both groups, with 95 % intervals that hold for all concepts at once; "
+    "pale: no difference found. Ticks: the published gap.",
+    "calibration": "Bars: how much farther confidence is off for the first group than for the second, in points, at "
+    "the same prevalence and less what chance adds; pale: no difference found. Ticks: the published gap of ECE.",
+}
+NEAR = "nearer to words for “{}”"
 AGREEMENT = (
     "Concepts of both data sets, published gaps. Green: both wider than five points, same direction; red: opposite "
     "directions; yellow: all others."
@@ -42,8 +49,7 @@ def disparity_figures(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
     for pair, suffix in _numbered(part):
-        yield from _gap_figure(part, pair, suffix)
-        yield from _calibration_figure(part, pair, suffix)
+        yield from _widest(part, pair, suffix)
     yield from _strips(part, "spread")
     yield from _reliability(part)
     yield from _agreement(part)
@@ -57,39 +63,24 @@ def _numbered(part: pl.DataFrame) -> list[tuple[Pair, str]]:
 # Gaps
 
 
-def _gap_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    if rows := [_in_points(row) for row in findings.ends(findings.tested(part, pair), BARS)]:
-        caption = (
-            "Bars: gap at the same prevalence for both groups, with 95 % intervals that hold for all concepts at once; "
-            f"pale: no difference found. Ticks: the published gap.{_coloured(rows, TOWARDS)}"
-        )
-        title, drawn = f"{pair.less}: the widest gaps", _gap_bars(rows, pair, WORD_COLOURS)
-        yield Figure(f"gaps{suffix}", title, caption, drawn, "gaps", answers=("gaps", pair.first))
-
-
-def _calibration_figure(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
-    """The gaps of calibration by concept, coloured by the words' association."""
-    if rows := calibration_bars(part, pair):
-        caption = (
-            "Bars: how much farther confidence is off for the first group than for the second, in points, at the same "
-            "prevalence and less what chance adds; pale: no difference found. Ticks: the published gap of "
-            f"ECE.{_coloured(rows, NEARER)}"
-        )
-        kept = rows if len(rows) <= 2 * BARS else [*rows[:BARS], *rows[-BARS:]]
-        title, drawn = f"calibration, {pair.less}: the widest gaps", _gap_bars(kept, pair, _association_colours(pair))
-        answers = ("calibration", pair.first)
-        yield Figure(f"calibration-gaps{suffix}", title, caption, drawn, "calibration", answers=answers)
-
-
-def _gap_bars(rows: Rows, pair: Pair, colours: Mapping[str, str]) -> Layers:
-    """One bar per concept; a tick for the published gap."""
+def _widest(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
+    """The widest gaps of recognition and of calibration: one bar per concept; a tick for the published gap."""
+    rows, off = findings.ends(findings.tested(part, pair), BARS), calibration_bars(part, pair)
+    off = off if len(off) <= 2 * BARS else [*off[:BARS], *off[-BARS:]]
     tips: list[str | alt.Tooltip] = [
         *("concept:N", alt.Tooltip("value:Q", title="matched, points"), "low:Q", "high:Q"),
         alt.Tooltip("raw:Q", title="published, points"),
         *(alt.Tooltip("p_value:Q", title="p", format=".2g"), "words:N", "n:Q"),
     ]
-    marks = _words(rows, colours)
-    return form.bars(rows, _axis(pair), down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
+    for topic, name, title, own, colours, meaning in (
+        ("gaps", "gaps", pair.less, [_in_points(row) for row in rows], WORD_COLOURS, TOWARDS),
+        ("calibration", "calibration-gaps", f"calibration, {pair.less}", off, _association_colours(pair), NEARER),
+    ):
+        if own:
+            marks, caption = _words(own, colours), f"{WIDEST[topic]}{_coloured(own, meaning)}"
+            drawn = form.bars(own, _axis(pair), down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
+            answers = (topic, pair.first)
+            yield Figure(f"{name}{suffix}", f"{title}: the widest gaps", caption, drawn, topic, answers=answers)
 
 
 def _axis(pair: Pair) -> Axis:
@@ -129,15 +120,11 @@ def calibration_bars(part: pl.DataFrame, pair: Pair) -> Rows:
 def _association(part: pl.DataFrame, pair: Pair) -> dict[str, str]:
     """Of every concept with a word vector, to which group's words it is nearer."""
     rows = metric_rows(findings.of_pair(part, pair), "word_alignment").filter(pl.col("value") != 0)
-    return {row["concept"]: _nearer(pair.names[0 if row["value"] > 0 else 1]) for row in rows.to_dicts()}
-
-
-def _nearer(group: str) -> str:
-    return f"nearer to words for “{group}”"
+    return {row["concept"]: NEAR.format(pair.names[0 if row["value"] > 0 else 1]) for row in rows.to_dicts()}
 
 
 def _association_colours(pair: Pair) -> dict[str, str]:
-    names = map(_nearer, pair.names)
+    names = map(NEAR.format, pair.names)
     return dict(zip(names, series_colours(list(pair.names)), strict=True)) | {UNKNOWN: QUIET}
 
 
@@ -279,7 +266,7 @@ def _model_agreement(part: pl.DataFrame) -> Iterator[Figure]:
             continue
         base = chart(rows).encode(y=alt.Y("model:N", title=None, sort=models))
         bar = base.mark_bar(height=18, aria=False).encode(
-            x=alt.X("start:Q", title="concepts", axis=form.points_axis()),
+            x=Axis("concepts").x("start"),
             x2="end:Q",
             color=series(rows, "colour", AGREEMENT_COLOURS).colour,
             tooltip=["model:N", "colour:N", alt.Tooltip("value:Q", title="concepts")],

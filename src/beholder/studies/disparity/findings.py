@@ -182,9 +182,8 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     if count is None or not table.height:
         for row in untested.to_dicts():
             sentence = "A gap is tested if at least five people of both groups show the concept and five do not."
-            yield finding(
-                row, "gaps", "Too few images show any one concept to test a gap", sentence, verdict=TOO_LITTLE
-            )
+            headline = "Too few images show any one concept to test a gap"
+            yield finding(row, "gaps", headline, sentence, verdict=TOO_LITTLE)
         return
     found, spread = table.filter("found"), decided(compared, "gap_spread")
     directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
@@ -193,13 +192,11 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
         are = "is" if found.height == 1 else "are"
         of = f"{found.height} of {number(table.height, 'concept')}"
         headline = f"{of} {are} recognised unequally in images of {pair.groups}"
+        sentence = " ".join(_named(part, named, pair))
     else:
         together = spread is not None and spread["verdict"] == DIFFERENCE
         which = "No single concept's gap" if together else "No gap"
         headline = f"{which} was found between images of {pair.groups}"
-    if named:
-        sentence = " ".join(_named(part, named, pair))
-    else:
         most = largest_missed(table.to_dicts())
         missed = f"A gap could still be up to {points(most[0])} points, at “{most[1]}”. " if most else ""
         sentence = missed + _tested(table)
@@ -219,8 +216,7 @@ def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:
         bounds = points_range(row if row["value"] >= 0 else swapped(row))
         gap = f"a gap of {points(abs(row['value']))} points ({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})"
         yield f"“{row['concept']}” is recognised worse in {pair.worse(row)}: {levels}{gap}."
-    which = "All values are at the same prevalence for both groups"
-    yield f"{which}; intervals and p hold for all concepts at once."
+    yield "All values are at the same prevalence for both groups; intervals and p hold for all concepts at once."
 
 
 def largest_missed(rows: list[Result]) -> tuple[float, str] | None:
@@ -340,12 +336,8 @@ def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
 
 def _not_calibrated(part: pl.DataFrame) -> Iterator[Finding]:
     """Why calibration was not measured."""
-    for row in (
-        metric_rows(part, "ece", absent=True)
-        .filter(pl.col("value").is_null() & pl.col("concept").is_null())
-        .head(1)
-        .to_dicts()
-    ):
+    absent = metric_rows(part, "ece", absent=True).filter(pl.col("value").is_null() & pl.col("concept").is_null())
+    for row in absent.head(1).to_dicts():
         sentence = f"The model's scores only rank images: {row['note']}."
         yield finding(row, "calibration", "Calibration was not measured", sentence, verdict=NOT_MEASURED)
 

@@ -200,8 +200,7 @@ class CaptionFile:
     # Records
 
     def _csv(self) -> Iterator[Part]:
-        read = [0]
-        rows = self._csv_rows(read)
+        rows = self._csv_rows(read := [0])
         header = next(rows, None) or []
         index, named = self._place_in(header)
         rows = rows if named else chain([header], rows)

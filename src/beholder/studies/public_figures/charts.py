@@ -236,11 +236,7 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def axis_end(rows: Rows) -> float:
-    """Where an axis of probabilities ends: at 100 %, or earlier where all values lie far below.
-
-    >>> axis_end([{"value": 0.05, "high": 0.228}]), axis_end([{"value": 0.7}])
-    (0.3, 1.0)
-    """
+    """Where an axis of probabilities ends: at 100 %, or earlier where all values lie far below."""
     most = max(bound for row in rows for key in ("value", "high") if (bound := row.get(key)) is not None)
     return 1.0 if most > FAR else math.ceil(10 * most + 0.5) / 10
 
@@ -257,12 +253,11 @@ def _others(results: pl.DataFrame, metric: str) -> Rows:
 
 # Size and training data
 
-SCALE_TITLES = {
+SCALE_TITLES = {  # what is drawn against size: b of the largest pool, the right occupation, and names
     "bias_ratio": "women over men",
     "association": "belief on the right occupation",
     "identity_given_image": "belief on the right name",
 }
-"""What is drawn against size: b of the largest pool, the right occupation, and names."""
 SUBSETS = {"bias_ratio": "politicians", "association": "occupation"}
 
 

@@ -433,9 +433,8 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         sentences.append("There are no exchanged names to compare with, so nothing is claimed.")
     elif known:
         branches, all_branches = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
-        where = (
-            " in every branch" if len(branches) == len(all_branches) > 1 else f": {listed(list(map(people, branches)))}"
-        )
+        every = len(branches) == len(all_branches) > 1
+        where = " in every branch" if every else f": {listed(list(map(people, branches)))}"
         sentences += [EXCHANGED, TRAITS]
         effect = log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     else:

@@ -345,10 +345,7 @@ def over(women: float, men: float) -> float:
 def _pool_ratios(
     prefix: str, pool: Pool, rng: np.random.Generator, options: MeasureOptions
 ) -> tuple[list[Ratio], list[Ratio]]:
-    """What is claimed: b within branches, for either word, and of every branch.
-
-    What is only described: b as if there were no branches, and without each wrong option.
-    """
+    """Claimed: b within branches, for either word, of every branch. Described: b without branches or an option."""
 
     def ratio(name: str, shares: Array, groups: Groups = pool.groups, strata: Strata | None = None) -> Ratio:
         half = options.compat and name in ("bias_ratio", "either_word_ratio")
