@@ -219,9 +219,7 @@ class Chapter:
     tables: Callable[[pl.DataFrame], Iterable[Table]] = lambda part: ()  # of all models' rows on one data set
     figures: Callable[[pl.DataFrame], Iterable[Figure]] = lambda part: ()  # of all models' rows on one data set
     published: Callable[[pl.DataFrame], Table | None] = lambda part: None  # this run beside published models
-    planted: Callable[[pl.DataFrame], Table | None] = lambda part: None
-    """Known truth against what the audit found, for the reference models on the embedded world."""
+    planted: Callable[[pl.DataFrame], Table | None] = lambda part: None  # known truth against what the audit found
     limitations: Callable[[pl.DataFrame], Iterable[str]] = lambda part: ()  # what these rows cannot say
     glossary: tuple[str, ...] = ()  # sentences that explain words of the chapter, for the first screen
-    page_title: Callable[[list[str]], str] | None = None
-    """The title of a page with this chapter alone, of the models' names; without it, how they see people."""
+    page_title: Callable[[list[str]], str] | None = None  # of a page with this chapter alone, of the models' names

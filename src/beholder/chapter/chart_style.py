@@ -9,8 +9,7 @@ from typing import Any
 
 Spec = dict[str, Any]  # Vega-Lite, or a part of it
 
-WOMEN, MEN = "#c9741f", "#2a9d8f"
-"""One colour for women and one for men, everywhere; shapes tell them apart as well."""
+WOMEN, MEN = "#c9741f", "#2a9d8f"  # the same everywhere; shapes tell them apart as well
 GROUP_COLOURS = {"woman": WOMEN, "man": MEN}
 GROUP_SHAPES = {"woman": "circle", "man": "square"}
 SERIES = ("#4c86c0", "#c9741f", "#2a9d8f", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e")
@@ -67,5 +66,4 @@ def legend_columns(names: list[str]) -> int:
     return max(1, min(len(names), 42 // (max(map(len, names), default=1) + 4)))
 
 
-BELOW, ABOVE = "59, 127, 196", "212, 98, 50"
-"""Red, green, blue of either side of a diverging scale: told apart by colour-blind readers, on light and dark pages."""
+BELOW, ABOVE = "59, 127, 196", "212, 98, 50"  # RGB of a diverging scale, for colour-blind readers too

@@ -49,8 +49,7 @@ class Figure(NamedTuple):
     chart: Layers
     topic: str
     wide: bool = False
-    answers: tuple[str, ...] = ()
-    """The kind of finding that it illustrates, and names in that finding's first row: its headline is the title."""
+    answers: tuple[str, ...] = ()  # the kind of finding whose headline is the title, and names in its first row
     model: str = ""  # the model that it is about, where a run has several
 
     def spec(self, *, ink: str, width: int | str) -> Spec:

@@ -38,7 +38,11 @@ REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
 def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
-    """The scorer that `name` stands for, ready to score."""
+    """The scorer that `name` stands for, ready to score.
+
+    >>> load_model("null").channels
+    ('cosine',)
+    """
     devices = device_names(options.device)
     if len(devices) > 1:
         return _on_several(name, options, devices)

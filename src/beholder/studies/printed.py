@@ -78,8 +78,7 @@ Sizes = Mapping[tuple[str, str], Size]  # counts by data set and by what is coun
 class Printed:
     """The printed numbers of a study."""
 
-    file: Path | bytes
-    """The cells as CSV or a file of it, with the columns of `CELL`. Models have the names that the paper gives them."""
+    file: Path | bytes  # cells as CSV or a file of it, with the columns of `CELL`; models as the paper names them
     sources: tuple[Source, ...]
     more: Callable[[], pl.DataFrame] | None = None  # more cells, which are compared only with a run on their models
     sizes: Callable[[Path], Sizes] = lambda data: {}  # printed sizes of data sets, counted again in a folder of data
@@ -88,10 +87,8 @@ class Printed:
     explained: Callable[[Cell], str | None] = lambda cell: None  # what may explain that a run's value differs
     unlike: Callable[[Cell, str], str | None] = lambda row, model: None
     """Why a printed model's number is another quantity than a run's row; given the row and the catalogue's name."""
-    lower_case_groups: bool = False
-    """Whether data sets spell one group in several ways (Male, male); the cells have small letters."""
-    no_neighbours: tuple[tuple[str, str], ...] = ()
-    """Metrics and subsets whose printed values stand beside no other model's."""
+    lower_case_groups: bool = False  # whether data sets spell a group in several ways (Male, male)
+    no_neighbours: tuple[tuple[str, str], ...] = ()  # metrics and subsets not shown beside other models
 
     @cached_property
     def table(self) -> pl.DataFrame:

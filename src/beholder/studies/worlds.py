@@ -147,8 +147,7 @@ class Trials:
     """By world, the names that may be called there, or how they begin: a metric (`gras.largest_gap`), its rows of one
     subset (`gras.largest_gap:gender`), a finding by study and kind (`gras.gap`), or everything (`gras.`)."""
     designs: tuple[str, ...] = tuple(DESIGNS)
-    found: tuple[str, ...] = ()
-    """Metrics and findings that must be called when the model is wholly unfair, from 10 + 10 people on."""
+    found: tuple[str, ...] = ()  # what must be called when the model is wholly unfair, from 10 + 10 people on
 
     def may_say(self, name: str, subset: str | None, world: str) -> bool:
         """Whether there is such a difference in a world; where all is unfair, everything may be said."""
