@@ -64,6 +64,13 @@ def implied_bias_ratio(outfit: str) -> float:
     return women / men
 
 
+def implied_warmth(smiling: int) -> float:
+    """Implied softmax share of a warm word against a cold one; equals the planted rate, as both are even."""
+    warm, mean = WARM_RATES[smiling], sum(WARM_RATES.values()) / len(WARM_RATES)
+    ratios = warm / mean, (1 - warm) / (1 - mean)
+    return ratios[0] / sum(ratios)
+
+
 def planted_row(
     metric: str, subset: str, value: float, *, group: str = "", concept: str = "", note: str = ""
 ) -> dict[str, Any]:
