@@ -25,6 +25,7 @@ from beholder.comparison import Part, compare_pairs, comparison_at, judge, peopl
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.results import KEY
+from beholder.core.types import Entry
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
@@ -183,7 +184,7 @@ def _from_store(model: Scored, inquiry: Inquiry, options: AuditOptions) -> Matri
 class Paired(NamedTuple):
     """The differences of one model from the first on one inquiry."""
 
-    rows: list[dict[str, Any]]
+    rows: list[Entry]
     part: Part
 
 

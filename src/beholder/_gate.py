@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from scipy.stats import norm
@@ -32,6 +32,7 @@ from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
 from beholder.core.record import Record
 from beholder.core.results import KEY
+from beholder.core.types import Fields
 from beholder.report.comparison import COMPARED, read_comparison
 from beholder.studies import STUDIES
 
@@ -42,7 +43,7 @@ BETTER = ("closer", "higher", "lower")
 ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}  # verdicts as rules of earlier versions name them
 PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
 LEVEL = 0.05  # how often an unchanged model may fail by chance, over all numbers that are compared with the baseline
-Row = Mapping[str, Any]
+Row = Fields
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
     ]
 
 
-def _rule(entry: Mapping[str, Any], location: str, undecided: str, line: int) -> Rule:
+def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
     known = ("metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not", "undecided")
     for key in entry:
         if key not in known:

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 from beholder.core.errors import UnknownName
 from beholder.core.files import Place, store_folder
 from beholder.core.options import MODEL, OUTPUT, STATISTICS, declared_options, option, values_of
+from beholder.core.types import Fields
 from beholder.models.spec import LoadOptions
 from beholder.scores.fill import FillOptions
 from beholder.scores.ray_pool import RayOptions, ray_options
@@ -139,7 +140,7 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
         return {**values, "within": list(self.within), "bins": {name: list(self.bins[name]) for name in self.bins}}
 
 
-def _of_studies(given: Mapping[str, Any]) -> dict[str, object]:
+def _of_studies(given: Fields) -> dict[str, object]:
     """The studies' own options as the command line gives them: paths, and lists where there may be several."""
     known = {option.name: option for study in STUDIES.values() for option in study.options} if given else {}
     chosen: dict[str, object] = {}

@@ -25,6 +25,7 @@ from beholder.core.files import store_folder, write_whole
 from beholder.core.record import Record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
 from beholder.core.tables import as_csv, read_own_csv
+from beholder.core.types import Entry
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.report.report import PERTURBED, Report, build_report
@@ -142,7 +143,7 @@ class Run:
             both = pl.concat([self.prompts, named], how="diagonal")
             self.prompts = both.select(list(PROMPTS)).unique(maintain_order=True)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Entry:
         """What `--json` prints."""
         return {
             "results": self.results.to_dicts(),

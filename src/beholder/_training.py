@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from beholder._audit import audit
 from beholder._run import Run
 from beholder.core.errors import MissingExtra, UsageError
+from beholder.core.types import Entry
 from beholder.report.exports import headline_numbers
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Audits:
     processor: Any
     out: Path | str | None
     store: Path | str | None
-    options: dict[str, Any]  # those of `beholder.audit`
+    options: Entry  # those of `beholder.audit`
     runs: dict[int, Run] = field(default_factory=dict)  # by step
     trainer: Any = None  # if it is set, numbers go to its trackers too
 

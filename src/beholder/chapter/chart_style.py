@@ -5,9 +5,9 @@ In the page text and axes are drawn in `currentColor`, so one drawing serves lig
 
 from __future__ import annotations
 
-from typing import Any
+from beholder.core.types import Entry
 
-Spec = dict[str, Any]  # Vega-Lite, or a part of it
+Spec = Entry  # Vega-Lite, or a part of it
 
 WOMEN, MEN = "#c9741f", "#2a9d8f"  # the same everywhere; shapes tell them apart as well
 GROUP_COLOURS = {"woman": WOMEN, "man": MEN}

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from beholder.comparison.means import OPEN
+from beholder.core.types import Entry
 
 ABSENT, ENDLESS, MINUS = "—", "∞", "−"
-Result = dict[str, Any]  # one row of the results table
+Result = Entry  # one row of the results table
 
 
 def percent(value: float | None, decimals: int | None = None) -> str:

@@ -30,6 +30,7 @@ from beholder.core.options import values_of
 from beholder.core.progress import silent
 from beholder.core.record import Record
 from beholder.core.results import place
+from beholder.core.types import Fields
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
 from beholder.report.page import write_page
@@ -39,7 +40,7 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
-Params = Mapping[str, Any]  # of a command, by name
+Params = Fields  # of a command, by name
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
     *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),

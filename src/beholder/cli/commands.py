@@ -134,8 +134,7 @@ REFUSED = {
     for name in "EACCES EPERM EROFS ENOSPC EDQUOT EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP ENAMETOOLONG EFBIG "
     "EMFILE ENFILE EIO ESTALE".split()
     if hasattr(errno, name)
-}
-"""What a disk answers when the user can fix it; any other error of a file is ours, and keeps its traceback."""
+}  # what a disk answers when the user can fix it; any other error of a file is ours, and keeps its traceback
 
 
 class Commands(TyperGroup):

@@ -24,6 +24,7 @@ from beholder.core.files import Place, write_whole
 from beholder.core.options import OUTPUT, WHAT, Option, declared_options
 from beholder.core.read import read_text, read_toml
 from beholder.core.remote import RemotePath
+from beholder.core.types import Entry
 from beholder.studies import AUDITED, STUDIES
 
 FolderOrNone = TypeVar("FolderOrNone", Place, Path | None)
@@ -190,7 +191,7 @@ Config = Annotated[
 ]
 
 
-def _entries(context: typer.Context, path: Path) -> dict[str, Any]:
+def _entries(context: typer.Context, path: Path) -> Entry:
     entries, text = read_toml(path), read_text(path)
     known = {name: parameter for parameter in context.command.params for name in _names(parameter)}
     made = {}

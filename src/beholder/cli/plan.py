@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import typer
@@ -16,6 +15,7 @@ from beholder.cli.console import duration, out, say_json, show, size
 from beholder.cli.options import takes
 from beholder.core.errors import UsageError
 from beholder.core.options import COST, EFFECT, declared_options
+from beholder.core.types import Fields
 from beholder.cost.estimate import Cost, CostOptions, costs
 from beholder.models.catalog import short
 from beholder.studies.inquiry import chosen_studies
@@ -138,7 +138,7 @@ def plan_command(
         rich_help_panel=COST,
     ),
     *,
-    options: Mapping[str, Any],
+    options: Fields,
 ) -> None:
     """The cost is counted from the model's shapes, for which its weights are not needed. Time is that of a rehearsal on
     this machine, or with --on that of a GPU which is not here.

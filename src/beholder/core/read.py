@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from polars.exceptions import PanicException
 
 from beholder.core.errors import BeholderError, DataError, MissingData, UsageError, first_line
+from beholder.core.types import AnyArray, Entry
 
 LARGEST = 2 << 30  # bytes of a file that is read whole, and of an array that comes out of one
 MOST_CELLS = 200_000_000  # cells of a Parquet table: a small file may claim any number of them
@@ -89,7 +89,7 @@ def parse_json(text: str, name: str, error: Fault = DataError) -> Any:
     return value
 
 
-def read_toml(path: Path, error: Fault = UsageError) -> dict[str, Any]:
+def read_toml(path: Path, error: Fault = UsageError) -> Entry:
     """A TOML file's entries; whole numbers have 64 bits, as TOML says."""
     text = read_text(path, error)
     try:
@@ -110,7 +110,7 @@ def _refuse_large(value: Any) -> None:
             _refuse_large(each)
 
 
-def read_array(path: Path, error: Fault = DataError) -> npt.NDArray[Any]:
+def read_array(path: Path, error: Fault = DataError) -> AnyArray:
     """The numbers of a `.npy` file, or of the first array of a `.npz`; nothing else is ever unpacked."""
     data = read_bytes(path, error)
     try:

@@ -13,6 +13,7 @@ from typing import Any, Required, TypedDict, get_type_hints
 
 from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.read import read_json, require_form
+from beholder.core.types import Entry
 
 LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onnxruntime")
 SCHEMA = 3  # the form of a run folder: 3 has a verdict for every comparison
@@ -26,7 +27,7 @@ class ModelForm(TypedDict, total=False):
     weights: str
     revision: str
     precision: str
-    settings: dict[str, Any]
+    settings: Entry
     digest: str
     notes: list[str] | None
     files: list[str]
@@ -79,7 +80,7 @@ class ImageForm(TypedDict):
     reason: str
 
 
-FORMS: dict[str, Any] = {  # the fields of a record that are known more closely than their types say
+FORMS: Entry = {  # the fields of a record that are known more closely than their types say
     "settings": SettingsForm,
     "models": list[ModelForm],
     "datasets": list[DatasetForm],
@@ -98,11 +99,11 @@ class Record:
     seconds: float = 0.0  # how long it took, its continuations included
     digest: str = ""  # which run it is: the same models, data and settings give the same digest
     finished: bool = True  # false until the page is written: the same command then continues it
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Entry = field(default_factory=dict)
     studies: list[str] = field(default_factory=list)
-    declared: dict[str, dict[str, Any]] = field(default_factory=dict)  # the user's own studies (`Study.declaration`)
-    models: list[dict[str, Any]] = field(default_factory=list)
-    datasets: list[dict[str, Any]] = field(default_factory=list)
+    declared: dict[str, Entry] = field(default_factory=dict)  # the user's own studies (`Study.declaration`)
+    models: list[Entry] = field(default_factory=list)
+    datasets: list[Entry] = field(default_factory=list)
     bad_images: list[dict[str, str]] = field(default_factory=list)  # images that could not be read: `image`, `reason`
     left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -112,7 +113,7 @@ class Record:
         """A command may name a URI: it is kept without its credentials."""
         object.__setattr__(self, name, [masked(str(word)) for word in value] if name == "command" else value)
 
-    def add_model(self, model: dict[str, Any]) -> None:
+    def add_model(self, model: Entry) -> None:
         """A model as it was asked, once for every way of asking; what it notes last is kept."""
         self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
 
@@ -127,7 +128,7 @@ class Record:
                 entry["moved_by_rounding"] = moved
                 entry["notes"] = list(dict.fromkeys([*(entry.get("notes") or []), note]))
 
-    def add_dataset(self, entry: dict[str, Any]) -> None:
+    def add_dataset(self, entry: Entry) -> None:
         """A data set, once."""
         if entry["name"] not in [known["name"] for known in self.datasets]:
             self.datasets.append({**entry, "origin": masked(str(entry["origin"]))} if "origin" in entry else entry)
@@ -155,7 +156,7 @@ def read_record(folder: Path) -> Record:
 
 def checked_record(entry: Any, path: Path) -> Record:
     """The record that a file holds; one of another form, or of another Beholder, is refused."""
-    require_form(entry, dict[str, Any], path)
+    require_form(entry, Entry, path)
     schema = entry.get("schema")
     if schema != SCHEMA:
         newer = isinstance(schema, int) and schema > SCHEMA

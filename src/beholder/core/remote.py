@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from beholder.core.errors import BeholderError, MissingData, MissingExtra, RemoteError, first_line, masked
+from beholder.core.types import Entry
 
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}  # puts are whole
 DATES = ("LastModified", "last_modified", "mtime", "created")
@@ -196,7 +197,7 @@ def unreachable(uri: str | RemotePath, what: str, error: BaseException) -> Remot
     return RemoteError(f"{uri} cannot be {what}: {reason}.\n{advice}")
 
 
-def _status(info: dict[str, Any]) -> Status:
+def _status(info: Entry) -> Status:
     known = {name: info[name] for name in (*DATES, *TAGS) if info.get(name) is not None}
     for name, value in known.items():  # of one file some file systems give a date in two forms
         known[name] = value.timestamp() if hasattr(value, "timestamp") else value

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_parquet
 from beholder.core.tables import write_table
+from beholder.core.types import Fields
 
 SCHEMA: dict[str, pl.DataType] = {
     "metric": pl.String(),
@@ -22,8 +23,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("verdict", "equivalence", "variant", "note"), pl.String()),
     **dict.fromkeys(("study", "dataset", "template", "against"), pl.String()),
     **dict.fromkeys(("concept", "subset", "group", "model"), pl.String()),
-}
-"""The columns. A printed frame has room for the first four and the last four: what the number is, and of whom."""
+}  # the columns. A printed frame has room for the first four and the last four: what the number is, and of whom.
 NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")  # of one number in a study
 WITHIN = "within "  # how the variant of a number begins that was measured within strata
@@ -64,7 +64,7 @@ def results_table(rows: Iterable[Row], *, study: str, model: str, dataset: str) 
     return table.with_columns(pl.when(floats.is_finite()).then(floats))
 
 
-def place(row: Mapping[str, Any]) -> str:
+def place(row: Fields) -> str:
     """Of what a number is, in words.
 
     >>> place({"subset": "actors", "group": None, "against": None, "concept": "actor", "template": None})
@@ -89,9 +89,7 @@ def read_results(folder: Path) -> pl.DataFrame:
     return read_rows(path, SCHEMA)
 
 
-def read_rows(
-    path: Path, schema: Mapping[str, Any], always: Iterable[str] = NEVER_NULL, *, value: str = "value"
-) -> pl.DataFrame:
+def read_rows(path: Path, schema: Fields, always: Iterable[str] = NEVER_NULL, *, value: str = "value") -> pl.DataFrame:
     """A table of numbers as a run keeps it: `always` names columns without null, intervals are about `value`."""
     try:
         table = read_parquet(path, schema)

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException
@@ -17,6 +16,7 @@ from polars.exceptions import PanicException
 from beholder.core.errors import DataError, first_line
 from beholder.core.files import leads_out, write_whole
 from beholder.core.read import decoded, parse_json, parse_parquet, read_bytes, read_text, typed
+from beholder.core.types import Entry, Fields
 
 DELIMITERS = (",", ";", "\t")  # what separates the cells of a table; of equal counts the first is meant
 
@@ -64,7 +64,7 @@ def parse_table(data: bytes, name: str) -> pl.DataFrame:
 
 
 def _parse_json_lines(text: str, name: str) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = []
+    rows: list[Entry] = []
     for number, line in enumerate(text.splitlines(), start=1):
         value = parse_json(line or "{}", f"{name}: line {number}")
         if not isinstance(value, dict):
@@ -75,7 +75,7 @@ def _parse_json_lines(text: str, name: str) -> pl.DataFrame:
     return table_of(rows)
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def table_of(rows: Sequence[Fields]) -> pl.DataFrame:
     """Records as a table: numbers stay numbers where a column has nothing else, all else is text, nothing is null."""
     columns = {}
     for key in dict.fromkeys(key for row in rows for key in row):

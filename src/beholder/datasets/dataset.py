@@ -18,6 +18,7 @@ import polars as pl
 from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.core.tables import column_in
+from beholder.core.types import Entry
 from beholder.datasets.content import digest_of, is_file, stamp
 from beholder.datasets.images import DRAWN, OF_FILES, Changed, Source, changed_uri, files_of, is_plain_file, source_of
 from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
@@ -272,5 +273,5 @@ def _facts() -> dict[str, dict[str, str]]:
 
 def published(name: str, load: Callable[..., Dataset], **others: Any) -> DatasetSource:
     """A data set that comes with Beholder; what is known of it stands in `sources.csv`."""
-    facts: dict[str, Any] = {**_facts()[name], "images": int(_facts()[name]["images"])}
+    facts: Entry = {**_facts()[name], "images": int(_facts()[name]["images"])}
     return DatasetSource(load=load, **facts, **others)

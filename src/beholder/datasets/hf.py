@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -20,6 +20,7 @@ from polars.exceptions import PanicException, PolarsError
 from beholder.core.digests import digest
 from beholder.core.errors import BeholderError, DataError, MissingData, first_line
 from beholder.core.tables import with_plain_names
+from beholder.core.types import Entry
 from beholder.datasets import content, folder
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
@@ -160,7 +161,7 @@ def _holds_bytes(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def _features(schema: pa.Schema) -> dict[str, dict[str, Any]]:
+def _features(schema: pa.Schema) -> dict[str, Entry]:
     """What `datasets` says of its columns."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]

@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 
 from beholder.core.errors import DataError
 from beholder.core.read import HALF
+from beholder.core.types import Entry
 
-Record = dict[str, Any]  # a JSON object as the file has it; readers check each value
+Record = Entry  # a JSON object as the file has it; readers check each value
 CHUNK = 1 << 20
 LONGEST_RECORD = 64 << 20
 BLANKS = re.compile(r"[\ufeff\s]*")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import UsageError
+from beholder.core.types import Entry
 
 SET = "seed"  # rows with one value of this attribute are a matched set, of use only as a whole: sets come one by one
 MOST_GROUPS = 20  # an attribute with more values than this, such as a name, has no groups
@@ -45,7 +46,7 @@ class Selection(NamedTuple):
     of: int  # how many rows there were to choose from
     uneven: tuple[Uneven, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Entry:
         """For the record of a run."""
         return {"over": list(self.over), "uneven": [str(each) for each in self.uneven]}
 

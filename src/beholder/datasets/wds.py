@@ -25,6 +25,7 @@ from beholder.core.errors import DataError, MissingData, first_line, masked
 from beholder.core.files import cache_folder, write_whole
 from beholder.core.remote import remote_errors
 from beholder.core.tables import table_of, with_plain_names
+from beholder.core.types import Entry
 from beholder.datasets import content
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
@@ -37,7 +38,7 @@ TEXTS = ("txt", "text", "cls")
 LONGEST = 1 << 20  # labels of more bytes than this are none
 VERSION = 1  # of what is noted of a tar
 BLOCK, LOOKED_THROUGH = 1 << 16, 8  # bytes of a tar behind a URI, and tars, that are read at a time
-Record = dict[str, Any]
+Record = Entry
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:

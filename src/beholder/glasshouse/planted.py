@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from beholder.core.types import Entry
 from beholder.glasshouse.anatomy import Draws
 from beholder.glasshouse.outfits import WORN
 from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, area, drawn_columns, portrait_uri
@@ -71,9 +72,7 @@ def implied_warmth(smiling: int) -> float:
     return ratios[0] / sum(ratios)
 
 
-def planted_row(
-    metric: str, subset: str, value: float, *, group: str = "", concept: str = "", note: str = ""
-) -> dict[str, Any]:
+def planted_row(metric: str, subset: str, value: float, *, group: str = "", concept: str = "", note: str = "") -> Entry:
     """One implied value, named as in the results table."""
     return {"metric": metric, "subset": subset, "group": group, "concept": concept, "value": value, "note": note}
 
@@ -254,9 +253,9 @@ def ranked(settings: list[int], *key: str) -> list[int]:
     return sorted(settings, key=lambda index: Draws(0).uniform("/".join((*key, str(index)))))
 
 
-def people() -> list[dict[str, Any]]:
+def people() -> list[Entry]:
     """One row per picture; women and men of a setting stand beside each other."""
-    things, rows = {side: worn_and_glimpsed(side) for side in PRESENTATIONS}, list[dict[str, Any]]()
+    things, rows = {side: worn_and_glimpsed(side) for side in PRESENTATIONS}, list[Entry]()
     for index, side in product(range(SETTINGS), PRESENTATIONS):
         worn, glimpsed = (each[index] for each in things[side])
         portrait = Portrait(
@@ -284,7 +283,7 @@ def people() -> list[dict[str, Any]]:
     return rows
 
 
-def objects() -> list[dict[str, Any]]:
+def objects() -> list[Entry]:
     """One row per picture and thing in it, whole or glimpsed, as `Dataset.objects` has them."""
     return [
         {

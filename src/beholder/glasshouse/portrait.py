@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 from PIL import Image
 
+from beholder.core.types import Entry
 from beholder.glasshouse import face, outfits
 from beholder.glasshouse.anatomy import Person
 from beholder.glasshouse.canvas import Canvas
@@ -77,7 +77,7 @@ def render(portrait: Portrait, size: int = 224) -> Image.Image:
     return canvas.finish(head.person.light)
 
 
-def drawn_columns(portrait: Portrait) -> dict[str, Any]:
+def drawn_columns(portrait: Portrait) -> Entry:
     """What was drawn, as columns of a data set's table."""
     return {name: getattr(portrait, name) for name in ("smiling", "lighting", "pose", "identity")}
 

@@ -16,12 +16,13 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+from beholder.core.types import Entry
 from beholder.glasshouse.anatomy import Draws
 from beholder.glasshouse.outfits import WORN
 from beholder.glasshouse.portrait import PRESENTATIONS, Portrait, drawn_columns, portrait_uri
 from beholder.glasshouse.things import THINGS
 
-Row = dict[str, Any]
+Row = Entry
 BRANCH_OCCUPATIONS = {"doctors": "doctor", "chefs": "chef", "builders": "builder", "judges": "judge"}
 PAIRS_PER_BRANCH = 30
 PEOPLE_PER_BRANCH = 30

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from beholder.core.types import AnyArray
+
 Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[Any]
+Numbers = AnyArray
 Mask = npt.NDArray[np.bool_]
 
 

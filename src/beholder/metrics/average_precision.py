@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from beholder.core.types import AnyArray
 from beholder.metrics.intervals import CELLS, Reach, Resampler, log_odds_interval
 
 Array = npt.NDArray[np.floating[Any]]
-Numbers = npt.NDArray[Any]
+Numbers = AnyArray
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer[Any]]
 NOTHING = 1e-30  # stands for an empty denominator; its numerator is 0 too

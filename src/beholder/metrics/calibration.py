@@ -19,6 +19,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit, ndtri
 
 from beholder.core.errors import UsageError
+from beholder.core.types import AnyArray
 from beholder.metrics.intervals import Reach
 
 Array = npt.NDArray[np.floating[Any]]
@@ -174,9 +175,9 @@ class Miscalibration(NamedTuple):
 class _Errors(NamedTuple):
     """Of every bin with a picture: its error as a share of all pictures, its share, and the errors' covariance."""
 
-    error: npt.NDArray[Any]
-    share: npt.NDArray[Any]
-    covariance: npt.NDArray[Any]
+    error: AnyArray
+    share: AnyArray
+    covariance: AnyArray
 
 
 def miscalibration(

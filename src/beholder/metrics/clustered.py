@@ -15,10 +15,11 @@ import numpy.typing as npt
 from scipy import sparse, special
 from scipy.optimize import brentq
 
+from beholder.core.types import AnyArray
 from beholder.metrics.intervals import FEWEST
 
 Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[Any]
+Numbers = AnyArray
 Codes = npt.NDArray[np.integer[Any]]
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 from scipy.optimize import elementwise
 
+from beholder.core.types import AnyArray
 from beholder.metrics.intervals import Estimate, studentised_interval, studentised_tails
 
 Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[Any]
+Numbers = AnyArray
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
 MOST = 1e6

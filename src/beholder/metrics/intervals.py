@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
+from beholder.core.types import AnyArray
+
 Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[Any]
+Numbers = AnyArray
 CELLS = 1 << 22  # weights held at once: draws come in parts, so memory does not grow with images × draws
 KEPT = 1 << 26  # weights kept for the next number, a byte each where there are several parts; drawing them anew is slow
 FEWEST = 5  # people below whom no interval is given: two or three of them say how they differ and nothing more

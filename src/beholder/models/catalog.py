@@ -18,10 +18,11 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from beholder.core.catalog import Catalog
 from beholder.core.errors import ModelError, UnknownName
+from beholder.core.types import Entry
 from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
 from beholder.models.scorer import Scorer
 from beholder.models.spec import LoadOptions, Machine
@@ -76,7 +77,7 @@ class ModelEntry:
         return "cpu" if on_cpu <= machine.memory else "no"
 
 
-def _rows(file: str) -> Iterator[dict[str, Any]]:
+def _rows(file: str) -> Iterator[Entry]:
     return csv.DictReader((files("beholder.models") / file).read_text(encoding="utf-8").splitlines())
 
 
@@ -86,7 +87,7 @@ def catalog() -> tuple[ModelEntry, ...]:
     return tuple(_entry(row) for row in _rows("catalog.csv"))
 
 
-def _entry(row: dict[str, Any]) -> ModelEntry:
+def _entry(row: Entry) -> ModelEntry:
     aliases, studies = (
         tuple(part.strip() for part in row[name].split(";") if part.strip()) for name in ("aliases", "studies")
     )

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from beholder.core.types import AnyArray
 from beholder.datasets.images import open_image
 from beholder.models.spec import Settings, Tensor
 
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
-Array = npt.NDArray[Any]
+Array = AnyArray
 # Width and height of the pictures that a split is tried on: wide, high, square, odd, large, tiny.
 PROBES = ((48, 32), (31, 57), (224, 224), (300, 299), (333, 640), (9, 7))
 FRAMES = (0xC0, 0xC1, 0xC2)  # markers of the JPEG frames that nvJPEG reads: baseline, extended, progressive

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +16,9 @@ from typing import Any, NamedTuple
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.options import MODEL, option
+from beholder.core.types import Fields
 
-Settings = Mapping[str, Any]  # JSON values; each adapter nests them differently
+Settings = Fields  # JSON values; each adapter nests them differently
 # All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
 Tensor = Any
 Module = Any

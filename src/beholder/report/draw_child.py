@@ -10,12 +10,13 @@ import base64
 import json
 import os
 import sys
-from typing import Any
+
+from beholder.core.types import Entry
 
 MEMORY = 4 << 30  # bytes of data that drawing may take; a chart takes a few hundred million
 
 
-def answer(request: dict[str, Any]) -> str:
+def answer(request: Entry) -> str:
     """The chart as SVG, or as PNG in base64; or the library as one script."""
     import vl_convert
 

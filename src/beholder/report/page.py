@@ -22,6 +22,7 @@ from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import drawn, number
 from beholder.core.files import write_whole
 from beholder.core.results import WITHIN
+from beholder.core.types import Entry
 from beholder.datasets import DATASETS, open_dataset
 from beholder.datasets.images import open_image
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
@@ -240,7 +241,7 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)
-    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+    options: Entry = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
     made.filters |= {"bold_numbers": bold_numbers, "packed": packed}
     return made

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
@@ -24,6 +24,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
 from beholder.core.results import KEY, SCHEMA
+from beholder.core.types import Entry
 from beholder.report.facts import part_of
 from beholder.report.number_table import plain_tables
 from beholder.studies import STUDIES
@@ -250,7 +251,7 @@ def study_of(name: str, record: Record) -> Study:
     if entry is None:
         return study
     named = {name: entry[name] for name in ("title", "question", "citation") if name in entry}
-    limits: dict[str, Any] = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
+    limits: Entry = {name: tuple(entry[name]) for name in ("limitations", "of_photographs") if name in entry}
     metrics = tuple(Metric(**metric) for metric in entry.get("metrics", []))
     tells, measures = replace(study.tells, **limits), replace(study.measures, metrics=metrics)
     return replace(study, tells=tells, measures=measures, **named)

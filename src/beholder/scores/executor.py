@@ -22,6 +22,7 @@ from socket import socketpair
 from typing import Any, Self, TypeVar
 
 from beholder.core.errors import DataError
+from beholder.core.types import Entry
 
 Job = TypeVar("Job")
 Begun = TypeVar("Begun")
@@ -213,7 +214,7 @@ def _plain_start() -> Iterator[None]:
     """
     os.environ.setdefault("PILLOW_BLOCKS_MAX", "4")
     main = sys.modules["__main__"]
-    kept: dict[str, Any] = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
+    kept: Entry = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
     main.__spec__ = None
     try:
         yield

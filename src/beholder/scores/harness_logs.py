@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from beholder.core.errors import BadScores
 from beholder.core.read import decoded, parse_json, read_bytes, read_text
+from beholder.core.types import Fields
 from beholder.models.served.protocol import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import UNITS
@@ -33,7 +34,7 @@ WORDS = (("Yes", "No"), ("True", "False"))  # the answers that are looked for wh
 LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim any number of them
 ZSTD = 93
 WHERE = "Put image_id and prompt_id"
-Sample = Mapping[str, Any]
+Sample = Fields
 
 
 class Scores(NamedTuple):

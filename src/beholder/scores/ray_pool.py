@@ -26,6 +26,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 from beholder import __version__
 from beholder.core.errors import BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError, first_line
 from beholder.core.record import machine
+from beholder.core.types import Entry
 from beholder.scores.executor import listed
 
 Job = TypeVar("Job")
@@ -122,7 +123,7 @@ class _Fleet(NamedTuple):
     gpus: float
 
 
-def _fleet(options: RayOptions, nodes: Iterable[dict[str, Any]], cpus: int, *, needs_gpu: bool | None) -> _Fleet:
+def _fleet(options: RayOptions, nodes: Iterable[Entry], cpus: int, *, needs_gpu: bool | None) -> _Fleet:
     there = [node["Resources"] for node in nodes if node["Alive"]]
     gpus = options.gpus_per_worker
     if gpus is None or needs_gpu is False:

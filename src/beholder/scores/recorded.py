@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ import polars as pl
 from beholder.core.errors import MissingData
 from beholder.core.files import Place
 from beholder.core.record import Record
+from beholder.core.types import Fields
 from beholder.datasets import DATASETS, open_dataset, own_data
 from beholder.datasets.dataset import Dataset
 from beholder.models.scorer import cosines
@@ -83,7 +84,7 @@ def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[
                     yield Scored(str(study), ModelSpec(**{key: model[key] for key in _SPEC}), task, root)
 
 
-def _opened(entry: Mapping[str, Any], places: Places) -> tuple[Dataset, Path | None]:
+def _opened(entry: Fields, places: Places) -> tuple[Dataset, Path | None]:
     """A data set of the record, and the folder that its pictures must lie in."""
     name, origin = str(entry.get("name")), str(entry.get("origin"))
     source = name if name in DATASETS else origin

@@ -5,27 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import BeholderError
+from beholder.core.types import AnyArray, Fields
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import Settings
 from beholder.prompts.prompt_set import PromptSet
 
 Cells = npt.NDArray[np.floating]
-Array = npt.NDArray[Any]  # float64, or float32 where a probability keeps its precision
+Array = AnyArray  # float64, or float32 where a probability keeps its precision
 Kind = Literal["probability", "logit", "ranking", "cosine"]
 CHANNELS: dict[Kind, tuple[str, ...]] = {
     "logit": ("cosine", "logit_true", "match_logit", "score"),
     "probability": ("score", "log_p_yes", "presence"),
     "ranking": ("presence", "log_p_yes", "cosine", "match_logit", "logit_true", "area", "score"),
     "cosine": ("cosine", "match_logit", "log_p_yes", "score"),
-}
-"""By the kind that a study asks for, the channels that can give it, the best first."""
+}  # by the kind that a study asks for, the channels that can give it, the best first
 UNITS = {
     "cosine": "cosine",
     "match_logit": "match logit",
@@ -62,7 +62,7 @@ def channel_for(kind: Kind, channels: Sequence[str]) -> str | None:
     return next((name for name in CHANNELS[kind] if name in channels), None)
 
 
-def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Mapping[str, Any]) -> Quantity:
+def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Fields) -> Quantity:
     """The cells as this kind of number; an error where the model gives none."""
     channel = channel_for(kind, list(channels))
     if channel is None:

@@ -26,7 +26,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +35,7 @@ from beholder.core.errors import MissingData, RemoteError
 from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
+from beholder.core.types import Fields
 from beholder.datasets.dataset import ImageDigests
 from beholder.models.spec import ModelSpec
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
@@ -204,7 +204,7 @@ def _model_folders(store: Store) -> list[Place]:
     return [store.root / each.name for each in listing(store.root) if each.is_folder and MODEL.fullmatch(each.name)]
 
 
-def _spec(folder: Place) -> Mapping[str, Any]:
+def _spec(folder: Place) -> Fields:
     with suppress(OSError, ValueError):
         spec = json.loads((folder / "spec.json").read_text())
         return spec if isinstance(spec, dict) else {}

@@ -33,8 +33,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
     "n": pl.Int64(),
     **dict.fromkeys(("unit", "source", "run", "date", "reason"), pl.String()),
-}
-"""`run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does."""
+}  # `run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does
 
 
 class SiteRun(NamedTuple):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from beholder.comparison import people_of
 from beholder.core.errors import UsageError
 from beholder.core.options import option, values_of
 from beholder.core.record import Record
 from beholder.core.tables import column_in
+from beholder.core.types import Entry
 from beholder.datasets import DATASETS, data_root, open_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
@@ -184,7 +185,7 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
     return Inquiry(study, dataset)
 
 
-def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> dict[str, Any]:
+def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> Entry:
     """Who counts as one person, and the compared labels that differ between pictures of one."""
     people = people_of(dataset.table, options.person)
     labels = (*study.measures.compares, *study.measures.within, *options.within)

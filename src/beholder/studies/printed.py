@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
+from beholder.core.types import Entry, Fields
 from beholder.models.catalog import lookup
 from beholder.studies import STUDIES
 
@@ -32,7 +33,7 @@ EQUAL, WITHIN, DIFFERS = "equal within rounding", "within interval", "differs"
 CANNOT_BE, NOT_MEASURED = "cannot be", "not measured"
 
 T = TypeVar("T")
-Cell = Mapping[str, Any]  # a row of the ledger
+Cell = Fields  # a row of the ledger
 
 
 class Source(NamedTuple):
@@ -110,7 +111,7 @@ class Printed:
     @property
     def checks(self) -> list[Check]:
         """Whether the printed numbers agree with each other: `checks.json` beside them."""
-        entries: list[dict[str, Any]] = self._beside("checks.json", json.loads, [])
+        entries: list[Entry] = self._beside("checks.json", json.loads, [])
         return [Check(**{**entry, "exceptions": tuple(entry["exceptions"])}) for entry in entries]
 
     def _beside(self, name: str, read: Callable[[bytes], T], absent: T) -> T:

@@ -29,6 +29,7 @@ from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
 from beholder.core.tables import column_in
+from beholder.core.types import Entry, Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection, select
 from beholder.models.spec import ModelSpec
@@ -136,15 +137,11 @@ class Command:
 
     name: str
     help: str
-    files: str
-    """What the files are."""
-    run: str
-    """`module:function`, given the files and a `CommandOptions`; returns the `Measured` of a run."""
+    files: str  # what the files are
+    run: str  # `module:function`, given the files and a `CommandOptions`; returns the `Measured` of a run
     options: tuple[Option, ...] = ()
-    unit: str = "images"
-    """What its progress counts."""
-    examples: tuple[tuple[str, str], ...] = ()
-    """For its help: what for, and what to type."""
+    unit: str = "images"  # what its progress counts
+    examples: tuple[tuple[str, str], ...] = ()  # for its help: what for, and what to type
 
 
 @dataclass(frozen=True)
@@ -155,8 +152,7 @@ class CommandOptions:
     data: Path | None = None
     measure: MeasureOptions = MeasureOptions()
     progress: Progress = silent
-    own: Mapping[str, Any] = field(default_factory=dict)
-    """The command's own options that were used."""
+    own: Fields = field(default_factory=dict)  # the command's own options that were used
 
 
 class Measured(NamedTuple):
@@ -164,16 +160,14 @@ class Measured(NamedTuple):
 
     results: pl.DataFrame
     record: Record
-    files: Mapping[str, bytes] = MappingProxyType({})
-    """More files for the run folder, by name."""
+    files: Mapping[str, bytes] = MappingProxyType({})  # more files for the run folder, by name
 
 
 TRUE_OR_FALSE = Instruction(
     "Indicate if the following statement is true or false, and please only output 'true' or 'false': {}",
     yes="true",
     no="false",
-)
-"""How a model that answers in words is asked about a statement."""
+)  # how a model that answers in words is asked about a statement
 
 
 @dataclass(frozen=True)
@@ -266,7 +260,7 @@ class Study:
     demo: bool = False
     """Whether it is part of the demo: neither model, study nor data are named."""
     options: tuple[Option, ...] = ()
-    configure: Callable[[Study, Mapping[str, Any]], Study] | None = None
+    configure: Callable[[Study, Fields], Study] | None = None
     """The study with the user's own options; given those of `options` that were used."""
     command: Command | None = None
 
@@ -282,7 +276,7 @@ class Study:
         """The metric of that name, if it is one of the study's."""
         return next((metric for metric in self.measures.metrics if metric.name == name), None)
 
-    def declaration(self) -> dict[str, Any]:
+    def declaration(self) -> Entry:
         """What it says of itself, as JSON: a run keeps it for a user's own study, and the page reads it there."""
         return {
             "title": self.title,

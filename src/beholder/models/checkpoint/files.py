@@ -18,6 +18,7 @@ from beholder.core.digests import digest, file_digest
 from beholder.core.errors import MissingExtra, ModelError, first_line
 from beholder.core.files import leads_out
 from beholder.core.read import read_json
+from beholder.core.types import Entry
 from beholder.models.spec import LoadOptions
 
 SETTINGS = tuple(
@@ -34,7 +35,7 @@ TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model")
 IMAGE_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 
 
-ConfigFile = dict[str, Any]  # the JSON object of a config.json; its keys differ by family
+ConfigFile = Entry  # the JSON object of a config.json; its keys differ by family
 
 
 class Origin(NamedTuple):

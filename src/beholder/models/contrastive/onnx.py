@@ -31,6 +31,7 @@ from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory, UnknownName, first_line, is_panic
 from beholder.core.read import read_array, read_json
+from beholder.core.types import Entry
 from beholder.models.checkpoint.files import ConfigFile, content_digest, matching, read_config, require_file
 from beholder.models.preparation import Arithmetic, Array, Cut
 from beholder.models.scorer import ContrastiveScorer, CutTexts, Floats, embed_in_batches, unit_rows
@@ -149,7 +150,7 @@ def _part(cls: type[Part], values: ConfigFile, path: Path, section: str = "", **
     if section and not isinstance(values.get(section), Mapping):
         raise _wrong(path, section, "an object", values.get(section))
     held, prefix = (values[section], f"{section}.") if section else (values, "")
-    found: dict[str, Any] = dict(known)
+    found: Entry = dict(known)
     for each in fields(cls):
         value = held.get(each.name)
         if each.name in known or (value is None and each.default is not MISSING):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
+from beholder.core.types import Entry
 
 FORM = "openai:MODEL@URL, as in openai:deepseek-vl2@http://127.0.0.1:8000/v1"
 REMOVED = "[key removed]"
@@ -83,7 +84,7 @@ def read_address(text: str) -> Address:
 
 
 def _asking(options: Mapping[str, str]) -> Asking:
-    chosen: dict[str, Any] = dict(options)
+    chosen: Entry = dict(options)
     for name, value in options.items():
         if name in NUMBERS:
             low, high = NUMBERS[name]
@@ -193,7 +194,7 @@ class Limits:
     def from_environment(cls, environment: Mapping[str, str]) -> Limits:
         """The defaults, but for what the environment says."""
         given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in (*LEAST, "batch", "batch_folder")}
-        chosen: dict[str, Any] = {name: text for name, text in given.items() if text}
+        chosen: Entry = {name: text for name, text in given.items() if text}
         for name in LEAST.keys() & chosen.keys():
             number = _number(chosen[name])
             if not LEAST[name] <= number < 1e9:

@@ -11,11 +11,12 @@ import base64
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from PIL import Image
 from scipy import stats
 
+from beholder.core.types import Fields
 from beholder.models.generative.answers import BLANKS
 from beholder.models.served.address import Asking
 from beholder.prompts.prompt_set import Instruction
@@ -27,7 +28,7 @@ GUIDED: dict[str, Callable[[list[str]], object]] = {
     "guided_choice": lambda words: words,
 }  # how vLLM is given the only answers allowed: since version 0.12, and before
 Body = dict[str, object]
-Json = Mapping[str, Any]  # an object as the server gave it
+Json = Fields  # an object as the server gave it
 FLOOR = -87.0  # stands for the logarithm of nothing: stored cells are finite
 SPELLINGS = 6  # how many tokens of a vocabulary can spell one word: three casings, with and without a space
 POLICY_CODES = ("content_filter", "content_policy_violation")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import ABSENT, Result, count, percent, plural, ratio, signed
 from beholder.comparison import FACT
 from beholder.core.results import PLAIN
+from beholder.core.types import Entry
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS, PEOPLE_PER_BRANCH
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
@@ -29,7 +30,7 @@ KNOWN, NEVER = "every known person is named in training", "neither face nor name
 SUM = "the sum over their own pictures"
 
 
-def branch_rows(branch: str, outfit: str) -> Iterator[dict[str, Any]]:
+def branch_rows(branch: str, outfit: str) -> Iterator[Entry]:
     """What an audit should find in one occupation branch."""
     planted = {side: OCCUPATION_RATES[outfit, side][outfit] for side in ("woman", "man")}
     captions = f"planted: captions say {outfit} of {planted['woman']:.0%} of women and {planted['man']:.0%} of men"
@@ -45,7 +46,7 @@ def branch_rows(branch: str, outfit: str) -> Iterator[dict[str, Any]]:
         yield planted_row("apa.association", branch, value, concept=level, note=note)
 
 
-PLANTED: list[dict[str, Any]] = [
+PLANTED: list[Entry] = [
     *(row for branch, outfit in BRANCH_OCCUPATIONS.items() for row in branch_rows(branch, outfit)),
     planted_row("apa.identity_given_image", "known", 1.0, note=KNOWN),
     planted_row("apa.identity_given_image", "strangers", CHANCE, note=NEVER),

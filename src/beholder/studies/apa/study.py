@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
+from beholder.core.types import Fields
 from beholder.datasets.dataset import Dataset
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.glasshouse.world import prompts as drawn_prompts
@@ -72,7 +72,7 @@ OPTIONS = (
 )
 
 
-def configured(study: Study, options: Mapping[str, Any]) -> Study:
+def configured(study: Study, options: Fields) -> Study:
     """APA with as many occupations as the user asks for."""
     number = int(options["options"])
     if number not in (len(OCCUPATIONS), len(OCCUPATIONS) - 1):

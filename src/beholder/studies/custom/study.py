@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ import polars as pl
 from beholder.comparison import People, groups_of, people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row
+from beholder.core.types import Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.survey import columns_of
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
@@ -93,7 +93,7 @@ OPTIONS = (
 )
 
 
-def configured(study: Study, options: Mapping[str, Any]) -> Study:
+def configured(study: Study, options: Fields) -> Study:
     """A study of the user's own prompts."""
     return custom_study(read_prompts(options["prompts"]), by=options.get("by", ()))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import SCHEMA, Row, read_results
+from beholder.core.types import Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.prompts.prompt_set import read_templates
@@ -148,7 +148,7 @@ OPTIONS = (
 )
 
 
-def configured(study: Study, options: Mapping[str, Any]) -> Study:
+def configured(study: Study, options: Fields) -> Study:
     """Disparity with the user's own groups, templates, word vectors, calibration and other runs."""
     by, calibration, vectors = (options.get(name) for name in ("by", "calibration", "word_vectors"))
     if by and len(by) > 1:

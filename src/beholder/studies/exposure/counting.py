@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import DataError
 from beholder.core.files import Place, write_whole
 from beholder.core.progress import Progress, silent
+from beholder.core.types import Entry
 from beholder.scores.executor import Processes, Threads, usable_cores
 from beholder.scores.ray_pool import RayOptions, ray_map
 from beholder.studies.exposure.captions import MEGABYTE, CaptionFile, Part
@@ -134,7 +135,7 @@ class _Counted:
         self.apart, self.inside = (np.array(kept.get(name, nothing), np.int64) for name in ("apart", "inside"))
         self.read: int = kept.get("read", 0)  # bytes of the file
         self.resume: int | None = kept.get("resume", 0)  # where reading goes on; None at the end
-        self._state: dict[str, Any] = {}  # what is not written yet
+        self._state: Entry = {}  # what is not written yet
 
     def add(self, seen: _Seen | None) -> int:
         """Count a part; None comes after the last one. How many more bytes of the file were read."""
@@ -152,7 +153,7 @@ class _Counted:
                 self.keep()
         return self.read - before
 
-    def _kept(self) -> dict[str, Any]:
+    def _kept(self) -> Entry:
         """What an earlier run wrote; nothing where there is none, or where it is damaged."""
         if self._path is None or not self._path.is_file():
             return {}

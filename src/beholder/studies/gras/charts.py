@@ -35,6 +35,7 @@ from beholder.chapter.charts import (
 )
 from beholder.chapter.finding import FOUND, metric_rows, one_row, widest_first
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
+from beholder.core.types import Entry
 from beholder.studies.gras import phrases
 from beholder.studies.gras.phrases import CROSSED, MOST_MODELS, TOP, attribute_name, group_name, pair_names, pair_text
 
@@ -120,7 +121,7 @@ def _gap_bars(rows: Rows) -> Layers:
     made = [{**row, "row": place} for place, row in enumerate(rows) if "heading" not in row]
     most = 1.35 * max(abs(bar[key]) for bar in made for key in ("value", "low", "high") if bar[key] is not None) or 1.0
     bold = {"condition": {"test": f"indexof({[row['row'] for row in headings]}, datum.value) >= 0", "value": 700}}
-    label: dict[str, Any] = {"labelExpr": f"{json.dumps(names)}[datum.value]", "labelLimit": by_width(100, 180)}
+    label: Entry = {"labelExpr": f"{json.dumps(names)}[datum.value]", "labelLimit": by_width(100, 180)}
     axis = alt.Axis(**label, labelFontWeight={**bold, "value": 400}, ticks=False, domain=False)
     y = alt.Y("row:O", title=None, scale=alt.Scale(domain=list(range(len(rows)))), axis=axis)
     unsigned = {"tickCount": 5, "labelExpr": "format(abs(datum.value), '~r')"}

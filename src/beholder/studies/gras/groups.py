@@ -6,7 +6,7 @@ One matrix product gives every group's moments in every (trait, wording).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from beholder.comparison import Groups, People, ShuffledGroups, Strata, group_by
 from beholder.comparison.groups import no_strata
 from beholder.comparison.means import units_of
 from beholder.core.errors import BadScores
+from beholder.core.types import AnyArray
 from beholder.metrics.group_tests import (
     ALPHA,
     Columns,
@@ -45,7 +46,7 @@ class Answers(NamedTuple):
     traits: list[str]
     valences: list[str]
     templates: list[str]
-    p_yes: npt.NDArray[Any]
+    p_yes: AnyArray
 
     def asked(self, rows: npt.NDArray[np.bool_]) -> Answers:
         """The same, only with the traits and wordings that at least one of these images was asked about."""
@@ -98,7 +99,7 @@ def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -
     return whole.asked(np.ones(len(p_yes), dtype=bool))
 
 
-def _p_yes(matrices: Mapping[str, ScoreMatrix], *, compat: bool) -> npt.NDArray[Any]:
+def _p_yes(matrices: Mapping[str, ScoreMatrix], *, compat: bool) -> AnyArray:
     """P(Yes) of every cell: imported, or of all tokens that say yes; with `compat` of `Yes` alone, as released."""
     if QUESTIONS not in matrices:  # the share of belief on a statement against its denial: a documented variant
         stated, denied = matrices[STATEMENTS].logits, matrices[DENIALS].logits

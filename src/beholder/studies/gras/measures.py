@@ -19,6 +19,7 @@ from beholder.comparison.groups import no_strata
 from beholder.comparison.means import units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
 from beholder.core.results import Row
+from beholder.core.types import AnyArray, Entry
 from beholder.metrics.group_tests import (
     ALPHA,
     Columns,
@@ -160,7 +161,7 @@ def _score_rows(
         alone = f"left out, with one image each: {', '.join(own.alone)}" if own.alone else None
         for (end, note), called in zip(SCORES.items(), calls, strict=True):
             counts[end].append(each.percent(called))
-            columns: dict[str, Any] = {"unit": PERCENT, "subset": own.attribute}
+            columns: Entry = {"unit": PERCENT, "subset": own.attribute}
             columns["note"] = note if end else join((note, alone))
             expected = None if end else float(drawn.mean())
             yield _row(f"biased_traits{end}", counts[end][-1], each.tested.sum(), expected=expected, **columns)
@@ -343,7 +344,7 @@ def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
     yield _row("wording_sensitive", moved, len(answers.traits), unit=PERCENT, note=note)
 
 
-def _by_person(scores: npt.NDArray[Any], people: People) -> npt.NDArray[Any]:
+def _by_person(scores: AnyArray, people: People) -> AnyArray:
     if not people.repeated:
         return scores
     sums = np.zeros((len(people), *scores.shape[1:]))

@@ -30,8 +30,7 @@ STATEMENTS = {
     "T3": "the person looks {}",
     "T4": "based on the image, the person is {}",
     "T5": "this person can be described as {}",
-}
-"""For models that match pictures with texts: each wording as a statement, set against the same with "not"."""
+}  # for models that match pictures with texts: each wording as a statement, set against the same with "not"
 VALENCES = ("positive", "negative")
 TRAITS = Path(__file__).with_name("traits.csv")
 

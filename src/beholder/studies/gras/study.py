@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,7 @@ from beholder.comparison import group_by, people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
+from beholder.core.types import Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import as_released
 from beholder.datasets.glasshouse import FACES_NAME
@@ -140,7 +140,7 @@ OPTIONS = (
 )
 
 
-def configured(study: Study, options: Mapping[str, Any]) -> Study:
+def configured(study: Study, options: Fields) -> Study:
     """GRAS with the user's own traits and wordings."""
     traits = prompts.read_traits(options["traits"]) if "traits" in options else None
     return gras_study(traits, read_templates(options["templates"]) if "templates" in options else prompts.TEMPLATES)

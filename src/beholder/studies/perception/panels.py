@@ -28,6 +28,7 @@ from beholder.chapter.charts import (
     series,
     whiskers,
 )
+from beholder.core.types import Entry
 from beholder.studies.perception.phrases import decimal
 
 LANE, BOX = 10, 26  # pixels of a lane of dots, and of a box
@@ -161,7 +162,7 @@ class Panels(NamedTuple):
         """The layers over the name of every panel, its left edge, and the two ends of its x."""
         corners = [(name, column + LEFT, row) for name in self.names for column, row in [self.cell(name)]]
         heads = [{"x": x, "y": row + 0.99, "text": name.replace(", ", ",\n")} for name, x, row in corners]
-        bold: dict[str, Any] = {"align": "left", "fontSize": by_width(8, 10), "fontWeight": 600, "lineBreak": "\n"}
+        bold: Entry = {"align": "left", "fontSize": by_width(8, 10), "fontWeight": 600, "lineBreak": "\n"}
         texts = [(heads, bold)]
         for place, align in enumerate(("left", "right") if self.ends else ()):
             ends = [
@@ -191,7 +192,7 @@ def panelled(
 ) -> Layers:
     """Lines, with bands where they have bounds, and dots: a colour for each group, in the order of `step` if any."""
     colour, shown, picked = _highlight(dots or lines, **symbol)
-    place: dict[str, Any] = {"x": panels.x_axis(titles[0]), "color": colour}
+    place: Entry = {"x": panels.x_axis(titles[0]), "color": colour}
     height = panels.y_axis(f"y_{y}", titles[1])
     tooltip = ["panel:N", "group:N", *tips]
     line = chart(panels.placed(lines, x, y, "low", "high")).encode(**place, detail="panel:N")

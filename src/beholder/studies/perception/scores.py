@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from beholder.comparison.family import not_judgeable
 from beholder.comparison.groups import CROSSING, natural
 from beholder.core.errors import DataError
 from beholder.core.results import Row
+from beholder.core.types import AnyArray
 from beholder.metrics.clustered import Estimates
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import NEUTRAL, SCORED_DIMENSION, SCORED_WORD, Dimension
@@ -81,7 +82,7 @@ class Judged(NamedTuple):
         names, positive = self.names(), [d for d in self.dimensions if d.valence == "positive"]
         return [(names.index(d.name), names.index(str(d.opposite))) for d in positive if d.opposite in names]
 
-    def rows(self, keep: npt.NDArray[Any]) -> Judged:
+    def rows(self, keep: AnyArray) -> Judged:
         """Some of the images."""
         if keep.dtype == bool and keep.all():
             return self

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,7 @@ from beholder.comparison import people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row
+from beholder.core.types import Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
@@ -149,7 +149,7 @@ OPTIONS = (
 )
 
 
-def configured(study: Study, options: Mapping[str, Any]) -> Study:
+def configured(study: Study, options: Fields) -> Study:
     """Perception with the user's own dimensions, people's ratings, or own k."""
     dimensions = prompts.read_dimensions(options["dimensions"]) if "dimensions" in options else DIMENSIONS
     ratings = read_ratings(options["ratings"]) if "ratings" in options else None
