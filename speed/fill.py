@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench import Claim, compared, main, timed
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import load_model
 from beholder.prompts.prompt_set import prompt_set
@@ -21,7 +21,7 @@ from beholder.scores.store import Store
 def pairs(options: Namespace) -> Iterator[Claim]:
     """The embedded contrastive model on drawn residents; ours writes the store too."""
     scorer, images = load_model("glasshouse/contrastive"), 2 if options.quick else 60
-    world = open_dataset("glasshouse").limit(images)
+    world = load_dataset("glasshouse").limit(images)
     words = ("doctor", "nurse", "chef", "judge")
     prompts = prompt_set("words", [{"text": f"a drawing of a {word}"} for word in words])
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import LoadOptions, load_model
 from beholder.studies.gras.prompts import gras_prompts
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("picture", nargs="?", default=None)
     parser.add_argument("--one-by-one", type=int, default=25, help="questions asked the plain way")
     told = parser.parse_args()
-    uri = told.picture or open_dataset("glasshouse-faces").table["uri"][0]
+    uri = told.picture or load_dataset("glasshouse-faces").table["uri"][0]
     questions = gras_prompts().texts
     some = list(range(0, len(questions), max(1, len(questions) // told.one_by_one)))
     ours, plain = (

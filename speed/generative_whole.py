@@ -20,7 +20,7 @@ from architectures import architecture
 from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.load import LoadOptions, load_model
 from beholder.scores.fill import FillOptions, fill
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("/tmp/beholder-whole"))
     parser.add_argument("--prepare", action="store_true", help="only make the checkpoint and the pictures")
     told = parser.parse_args()
-    dataset = open_dataset(f"folder:{pictures(told.work / 'pictures', told.pictures)}")
+    dataset = load_dataset(f"folder:{pictures(told.work / 'pictures', told.pictures)}")
     task = GRAS.asks.tasks(dataset)[0]
     questions = [GRAS.asks.instruction.ask(text) for text in task.prompts.texts]
     folder = checkpoint(told.work / "model", questions, tiny=told.tiny, device=told.device)

@@ -25,7 +25,7 @@ from gras import random_matrix
 from scipy import stats
 
 from beholder._steps import measure
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.prompts.prompt_set import PromptSet, prompt_set
@@ -67,7 +67,7 @@ def power_law(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
 
 def people(count: int, groups: int = 2) -> Dataset:
     """Drawn people, again and again under new names, dealt into teams; as photographs come, in no design."""
-    design = open_dataset("glasshouse-design")
+    design = load_dataset("glasshouse-design")
     table = design.table.drop("seed").sample(fraction=1, shuffle=True, seed=0)
     table = pl.concat([table] * -(-count // len(design))).head(count)
     numbers = np.arange(count)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench import Claim, main
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Scorer
 from beholder.prompts.prompt_set import prompt_set
@@ -34,7 +34,7 @@ def engines(options: Namespace) -> Iterator[Claim]:
     """Seconds until a model is ready, and images a second from then on."""
     images = 16 if options.quick else options.images
     prompts = prompt_set("words", [{"text": f"a drawing of a {word}"} for word in ("doctor", "nurse", "chef", "judge")])
-    task = Task("bench", open_dataset("glasshouse").limit(images), prompts)
+    task = Task("bench", load_dataset("glasshouse").limit(images), prompts)
     ways = [timed("local", lambda: nullcontext(load_model(NAME, LOAD)), task)]
     began = time.perf_counter()
     connect()

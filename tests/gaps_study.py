@@ -11,7 +11,7 @@ from beholder.chapter.finding import Finding, finding, verdict_of_rows
 from beholder.comparison import compare_groups, comparison_at, group_by, judge, people_of, strata_of
 from beholder.core.results import Row
 from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Plans, Study, Tells
-from beholder.studies.worlds import GENDER_ONLY, Trials, World
+from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 COMPARED = {"gender": "race", "race": "gender"}
 
@@ -43,7 +43,7 @@ def findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 CHAPTER = Chapter({}, findings=findings)
-TRIALS = Trials(
+TRIALS = Trial(
     2, measure, {GENDER_ONLY: ("gaps.gap:gender", "gaps.headline:gender")}, found=("gaps.gap", "gaps.headline")
 )
 GAPS = Study(

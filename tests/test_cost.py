@@ -19,7 +19,7 @@ from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.cost.estimate import CHECKED, START, CostOptions, costs, device
 from beholder.cost.subject import known_configs, subject_of
 from beholder.cost.work import CHANNELS, RUN, Counter, estimated, padded, pictures_of, reading
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
@@ -74,7 +74,7 @@ def test_a_generative_model_reads_as_many_tokens_and_computes_as_many_flop_as_co
     from beholder.models.load import load_model
 
     folder, study = tiny_generative(family), STUDIES["gras"]
-    work = Counter(subject_of(str(folder))).work(study, open_dataset("glasshouse-faces").limit(4))
+    work = Counter(subject_of(str(folder))).work(study, load_dataset("glasshouse-faces").limit(4))
     (task,), uri = work.tasks, work.pictures.sample[0]
     assert task.reading is not None
     scorer = load_model(str(folder)).instructed(study.asks.instruction)  # type: ignore[attr-defined]
@@ -228,7 +228,7 @@ def test_images_that_are_not_there_are_assumed_and_counted_in_the_table(people: 
 
 def test_pictures_are_looked_at(people: Callable[..., Path]):
     folder = people(24)
-    pictures = pictures_of(open_dataset(f"folder:{folder}"))
+    pictures = pictures_of(load_dataset(f"folder:{folder}"))
     files = sorted(folder.glob("*.png"))
     assert len(pictures.sample) == 16
     assert pictures.bytes_each == pytest.approx(np.mean([path.stat().st_size for path in files]), rel=0.2)

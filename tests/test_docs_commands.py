@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import default_dataset
 
@@ -70,7 +70,7 @@ def write_scores(files: Sequence[str], name: str, dataset: str | None, data: Pat
     """Random scores of the first images of a study, association in the first file and names in the second."""
     rng = np.random.default_rng(0)
     study = STUDIES[name]
-    tasks = study.asks.tasks(open_dataset(dataset or default_dataset(study, data), data))
+    tasks = study.asks.tasks(load_dataset(dataset or default_dataset(study, data), data))
     for number, file in enumerate(files):
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         if not Path(file).suffix or file.endswith(".json"):

@@ -15,7 +15,7 @@ from beholder._plan import PlanOptions, fitting_studies, plan
 from beholder.cli import app
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.studies.public_figures.measures import OCCUPATIONS
 
 
@@ -130,12 +130,12 @@ def test_data_without_groups_are_refused_with_the_reason(tmp_path: Path):
 @pytest.mark.slow
 def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
     folder = people(24)
-    fits = {each.study: each for each in fitting_studies(open_dataset(f"folder:{folder}"))}
+    fits = {each.study: each for each in fitting_studies(load_dataset(f"folder:{folder}"))}
     assert {name for name, each in fits.items() if each.fits} == {"gras", "perception", "custom"}
     assert fits["apa"].why == "folder:people has no attribute 'branch'."
     assert fits["disparity"].why.startswith("folder:people does not say what its images show")
     (folder / "people.csv").write_text("image,city\n" + "".join(f"{i:05}.png,{i % 2}\n" for i in range(24)))
-    fits = {each.study: each for each in fitting_studies(open_dataset(f"folder:{folder}"))}
+    fits = {each.study: each for each in fitting_studies(load_dataset(f"folder:{folder}"))}
     assert fits["gras"].why == "it compares people by gender or race or age or skin_tone, and the columns are: city"
     assert fits["custom"].why == "compares by city"
 

@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 
 from beholder._run import load_run
 from beholder.chapter.charts import Figure
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.images import open_image
 from beholder.report.page import write_page
 from beholder.report.report import Report, slug
@@ -32,7 +32,7 @@ PORTRAITS, SIDE = 10, 132
 def portraits(path: Path) -> None:
     """A strip of drawn people."""
     strip = Image.new("RGB", (PORTRAITS * SIDE, SIDE), "white")
-    for place, uri in enumerate(open_dataset("glasshouse").limit(PORTRAITS).table["uri"]):
+    for place, uri in enumerate(load_dataset("glasshouse").limit(PORTRAITS).table["uri"]):
         strip.paste(open_image(uri).resize((SIDE - 8, SIDE - 8)), (place * SIDE + 4, 4))
     strip.quantize(128).save(path, optimize=True)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from beholder._run import Run, load_run
     from beholder._training import callback
     from beholder.core.errors import BeholderError
-    from beholder.datasets import open_dataset as load_dataset
+    from beholder.datasets import load_dataset
     from beholder.datasets.dataset import Dataset
     from beholder.models.load import load_model
     from beholder.prompts.prompt_set import PromptSet
@@ -38,7 +38,7 @@ _HOME = {
     "audit": "beholder._audit",
     "callback": "beholder._training",
     "compare": "beholder._compare",
-    "load_dataset": "beholder.datasets:open_dataset",
+    "load_dataset": "beholder.datasets",
     "load_model": "beholder.models.load",
     "load_run": "beholder._run",
     "measure": "beholder._measure",
@@ -66,8 +66,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        module, _, attribute = _HOME[name].partition(":")
-        return getattr(import_module(module), attribute or name)
+        return getattr(import_module(_HOME[name]), name)
     if name == "__version__":
         try:
             return metadata.version("beholder")

@@ -127,7 +127,7 @@ def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
     if isinstance(entry.get("finding"), str) and "verdict_not" in entry and "metric" not in entry:
         if extra := sorted(set(entry) - {"finding", "verdict_not", "model", "dataset", "undecided"}):
             raise UsageError(f"{location}: a rule about a finding does not take {', '.join(extra)}.")
-        unwanted = ALIASES.get(entry["verdict_not"], entry["verdict_not"])
+        unwanted = str(ALIASES.get(entry["verdict_not"], entry["verdict_not"]))
         return Rule("", where, finding=entry["finding"], verdict_not=unwanted, undecided=undecided, line=line)
     bounds = {name: entry[name] for name in BOUNDS if name in entry}
     if not isinstance(entry.get("metric"), str) or bool(bounds) == (entry.get("require") == NO_WORSE):

@@ -15,7 +15,7 @@ from beholder._steps import measure as measured_table
 from beholder._steps import new_run, run_digest, written
 from beholder.core.digests import digest
 from beholder.core.errors import BadScores
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
@@ -87,7 +87,7 @@ def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions)
     names = datasets_here(study, options.data)
     for name in names[:-1]:  # the last is taken as it is, and says what does not fit
         try:
-            dataset = open_dataset(name, options.data, options.settings)
+            dataset = load_dataset(name, options.data, options.settings)
             _imported(scores, [study.asks.tasks(dataset), *(layout(dataset) for layout in study.asks.layouts)])
         except BadScores:
             continue

@@ -11,7 +11,7 @@ import polars as pl
 from beholder.core.errors import BeholderError, UnknownName, UsageError
 from beholder.core.results import results_table
 from beholder.core.tables import column_in
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.survey import columns_of
 from beholder.studies import STUDIES
@@ -31,7 +31,7 @@ def plan(name: str, options: PlanOptions) -> pl.DataFrame:
     study = STUDIES[name]
     if not options.dataset and not study.asks.datasets:
         raise UsageError(f"{name} has no data of its own: add --dataset NAME or folder:PATH.")
-    dataset = open_dataset(options.dataset or default_dataset(study, options.data), options.data)
+    dataset = load_dataset(options.dataset or default_dataset(study, options.data), options.data)
     here = replace(dataset, partial=True).present()
     planned = _planned(study, here if len(here) else dataset, options)
     if planned.is_empty():
@@ -95,7 +95,7 @@ def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoi
         rows = results.filter(pl.col("study") == study.name)
         if not paired or rows.filter(pl.col("metric").is_in(paired), pl.col("value").is_not_null()).height:
             continue
-        dataset = open_dataset(choice.dataset or default_dataset(study, choice.data), choice.data, choice.settings)
+        dataset = load_dataset(choice.dataset or default_dataset(study, choice.data), choice.data, choice.settings)
         own = fit(study, dataset)
         if (study.measures.compares and choice.limit is None) or not own.fits:
             why = "too few of its images have a score" if own.fits else own.why

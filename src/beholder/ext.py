@@ -38,8 +38,7 @@ from beholder.studies import STUDIES
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import PlanOptions, mean_row
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells
-from beholder.studies.worlds import GENDER_ONLY, World
-from beholder.studies.worlds import Trials as Trial
+from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 __all__ = [
     "DATASETS",

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.cli.store import AGES, SIZES, _parsed
 from beholder.core.errors import MissingData, UnknownName, UsageError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import fill
@@ -29,7 +29,7 @@ def store(people: Callable[..., Path], tmp_path: Path) -> Path:
     """Two models, six images, three prompts."""
     task = Task(
         "words",
-        open_dataset(f"folder:{people(6)}"),
+        load_dataset(f"folder:{people(6)}"),
         prompt_set("words", [{"text": word} for word in ("warm", "cold", "wet")]),
     )
     for seed in (0, 1):

@@ -8,7 +8,7 @@ import pytest
 
 from beholder.core.errors import DataError
 from beholder.core.files import leads_out, links_out
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 
 OUT = ("..", "../a", "a/../../b", "a\\..\\..\\b", "/etc/passwd", "\\\\host\\share\\a", "c:\\a", "s3://x/y", "a\0b")
 
@@ -46,11 +46,11 @@ def test_pictures_elsewhere_are_read_only_if_the_user_says_so(people, tmp_path: 
     table = home / "people.csv"
     table.write_text(f"image,gender\n../away/00000.png,woman\n{away}/00001.png,man\n")
     with pytest.raises(DataError, match=r"row 2 names '\.\./away/00000\.png'(?s:.)*--set outside=allow"):
-        open_dataset(f"folder:{home}")
-    read = open_dataset(f"folder:{home}", settings={"outside": "allow"})
+        load_dataset(f"folder:{home}")
+    read = load_dataset(f"folder:{home}", settings={"outside": "allow"})
     assert [Path(uri).resolve() for uri in read.table["uri"]] == [away / "00000.png", away / "00001.png"]
     table.write_text("image,gender\nlink.png,woman\n00001.png,man\n")
     (home / "link.png").symlink_to(away / "00000.png")
     with pytest.raises(DataError, match=r"link\.png is a link to .*away/00000\.png(?s:.)*--set outside=allow"):
-        open_dataset(f"folder:{home}")
-    assert len(open_dataset(f"folder:{home}", settings={"outside": "allow"})) == 2
+        load_dataset(f"folder:{home}")
+    assert len(load_dataset(f"folder:{home}", settings={"outside": "allow"})) == 2

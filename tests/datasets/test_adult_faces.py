@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.faces import MIDPOINTS, adults, balanced, load_fairface, load_utkface
 
 LABELS = """file,age,gender,race,service_test
@@ -71,14 +71,14 @@ def test_the_released_balance_is_drawn_from_the_studys_part_alone():
 
 @pytest.mark.real
 def test_the_rule_gives_the_studys_38744_images_and_says_nothing_of_missing_ones(data: Path):
-    found = open_dataset("fairface-adults", data)
+    found = load_dataset("fairface-adults", data)
     assert found.table.filter(pl.col("split") == "train").height == 38_744
     assert not any("38744" in note for note in found.notes)
 
 
 @pytest.mark.real
 def test_the_released_balance_leaves_34502_adults_of_whom_24_per_cent_are_black(data: Path):
-    table = open_dataset("fairface-adults", data).table.filter("released_balance")
+    table = load_dataset("fairface-adults", data).table.filter("released_balance")
     assert table.height == 34_502
     assert set(table["split"]) == {"train"}
     assert (table["race"] == "Black").mean() == pytest.approx(0.24, abs=0.005)

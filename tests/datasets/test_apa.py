@@ -8,7 +8,7 @@ import pytest
 
 from beholder.comparison import people_of
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.apa import BRANCHES, load
 from beholder.datasets.survey import damaged_images
 
@@ -79,7 +79,7 @@ def test_a_file_name_that_climbs_out_stays_inside(tmp_path: Path):
 
 @pytest.mark.real
 def test_the_published_copy_is_complete(data: Path):
-    dataset = open_dataset("apa", data)
+    dataset = load_dataset("apa", data)
     counts = dict(dataset.table["branch"].value_counts().iter_rows())
     assert counts == {name: branch.images for name, branch in BRANCHES.items()}
     assert [note for note in dataset.notes if "published" in note] == []
@@ -91,13 +91,13 @@ def test_the_published_copy_is_complete(data: Path):
 
 @pytest.mark.real
 def test_every_photograph_can_be_read(data: Path):
-    assert damaged_images(open_dataset("apa", data).limit(20, by="branch")) == {}
+    assert damaged_images(load_dataset("apa", data).limit(20, by="branch")) == {}
 
 
 @pytest.mark.real
 def test_people_of_one_branch_are_told_apart(data: Path):
     """A table read from five files lay in pieces, over which polars panicked."""
-    table = open_dataset("apa", str(data)).table
+    table = load_dataset("apa", str(data)).table
     for branch in BRANCHES:
         people = people_of(table.filter((table["branch"] == branch).to_numpy()))
         assert (people.column, len(people.codes)) == ("name", BRANCHES[branch].images)

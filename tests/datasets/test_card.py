@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.survey import TO_BE_STATED, datasheet, survey
 
@@ -51,4 +51,4 @@ def test_the_card_of_the_embedded_world_is_written(tmp_path: Path) -> None:
     path = tmp_path / "card.md"
     result = CliRunner().invoke(app, ["data", "card", "glasshouse-objects", "--out", str(path)])
     assert result.exit_code == 0
-    assert f"| Images in the table | {len(open_dataset('glasshouse-objects'))} |" in path.read_text()
+    assert f"| Images in the table | {len(load_dataset('glasshouse-objects'))} |" in path.read_text()

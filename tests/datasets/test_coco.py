@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.coco import load
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import GENDER_WORDS
@@ -129,9 +129,9 @@ def test_where_a_word_ends_is_a_setting(make: Make) -> None:
 
 def test_a_setting_that_does_not_exist_suggests_the_nearest(make: Make) -> None:
     with pytest.raises(UnknownName, match="Did you mean 'instances'"):
-        open_dataset("coco", make().parent, {"instance": "x"})
+        load_dataset("coco", make().parent, {"instance": "x"})
     with pytest.raises(UnknownName, match="'apa' has no setting 'split'"):
-        open_dataset("apa", make().parent, {"split": "x"})
+        load_dataset("apa", make().parent, {"split": "x"})
 
 
 def test_concepts_are_kept_by_their_training_frequency(make: Make) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import DataError, MissingData, UnknownName
-from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import SCHEMA, Dataset, ImageDigests
 
 
@@ -48,14 +48,14 @@ def test_no_limit_leaves_everything():
 
 def test_missing_data_says_how_to_get_it(tmp_path: Path):
     with pytest.raises(MissingData, match=r"(?s)apa.*is not at.*beholder data fetch apa.*--data"):
-        open_dataset("apa", tmp_path)
+        load_dataset("apa", tmp_path)
     with pytest.raises(MissingData, match="needs a folder"):
-        open_dataset("apa", None)
+        load_dataset("apa", None)
 
 
 def test_an_unknown_data_set_suggests():
     with pytest.raises(UnknownName, match="Did you mean 'glasshouse'"):
-        open_dataset("glashouse")
+        load_dataset("glashouse")
 
 
 def test_the_data_folder_comes_from_the_option_or_the_environment(monkeypatch, tmp_path: Path):
@@ -66,7 +66,7 @@ def test_the_data_folder_comes_from_the_option_or_the_environment(monkeypatch, t
 
 
 def test_the_embedded_world_is_there_without_a_folder():
-    world = open_dataset("glasshouse")
+    world = load_dataset("glasshouse")
     assert len(world) == DATASETS["glasshouse"].images
     assert {"branch", "name", "gender"} <= set(world.attributes)
 

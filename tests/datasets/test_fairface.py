@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.faces import load_fairface as load
 from beholder.datasets.faces import mend_fairface as mend
 
@@ -61,14 +61,14 @@ def test_images_that_are_not_here_are_left_out_and_counted(tmp_path: Path):
 
 @pytest.mark.real
 def test_the_published_labels_are_complete(data: Path):
-    dataset = open_dataset("fairface", data)
+    dataset = load_dataset("fairface", data)
     assert len(dataset) == 97_698
     assert len(dataset.present()) == 6_482
 
 
 @pytest.mark.real
 def test_gras_is_balanced_as_published_and_its_images_are_found(data: Path):
-    dataset = open_dataset("gras", data)
+    dataset = load_dataset("gras", data)
     assert len(dataset) == 5_010
     assert dataset.notes == ()
     present = dataset.present()

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import BadImage, DataError, MissingData
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import open_image
 
 
 def test_a_folder_with_a_table_is_a_data_set(people):
-    dataset = open_dataset(f"folder:{people(4)}")
+    dataset = load_dataset(f"folder:{people(4)}")
     assert dataset.name == "folder:people"
     assert dataset.attributes == ["name", "gender"]
     assert dataset.table["image_id"].to_list() == [f"{i:05}.png" for i in range(4)]
@@ -28,22 +28,22 @@ def test_a_parquet_table_keeps_its_types(people):
     table = pl.read_csv(folder / "people.csv").with_columns(age=pl.Series([20, 30, 40]))
     (folder / "people.csv").unlink()
     table.write_parquet(folder / "people.parquet")
-    assert open_dataset(f"folder:{folder}").attribute("age").to_list() == [20, 30, 40]
+    assert load_dataset(f"folder:{folder}").attribute("age").to_list() == [20, 30, 40]
 
 
 def test_its_revision_follows_the_table(people):
     folder = people(3)
-    before = open_dataset(f"folder:{folder}").revision
+    before = load_dataset(f"folder:{folder}").revision
     (folder / "people.csv").write_text((folder / "people.csv").read_text().replace("woman", "man"))
-    assert open_dataset(f"folder:{folder}").revision != before
+    assert load_dataset(f"folder:{folder}").revision != before
 
 
 def test_two_tables_ask_which(people):
     folder = people(2)
     (folder / "more.csv").write_text("image\n00000.png\n")
     with pytest.raises(DataError, match=r"has several tables: more\.csv, people\.csv"):
-        open_dataset(f"folder:{folder}")
-    assert len(open_dataset(f"folder:{folder}/more.csv")) == 1
+        load_dataset(f"folder:{folder}")
+    assert len(load_dataset(f"folder:{folder}/more.csv")) == 1
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_a_bad_table_is_refused_with_the_reason(people, text: str, message: str)
     folder = people(2)
     (folder / "people.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        open_dataset(f"folder:{folder}")
+        load_dataset(f"folder:{folder}")
 
 
 def test_text_that_is_not_utf8_is_refused(people):
     folder = people(2)
     (folder / "people.csv").write_bytes(b"image,name\n00000.png,Jos\xe9\n")
     with pytest.raises(DataError, match=r"people.csv: line 2 is not UTF-8"):
-        open_dataset(f"folder:{folder}")
+        load_dataset(f"folder:{folder}")
 
 
 def test_a_damaged_parquet_is_refused(people):
@@ -80,12 +80,12 @@ def test_a_damaged_parquet_is_refused(people):
     (folder / "people.csv").unlink()
     (folder / "people.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(DataError, match="cannot be read as Parquet"):
-        open_dataset(f"folder:{folder}")
+        load_dataset(f"folder:{folder}")
 
 
 def test_no_folder_is_said(tmp_path: Path):
     with pytest.raises(MissingData, match="no folder and no table"):
-        open_dataset(f"folder:{tmp_path}/nowhere")
+        load_dataset(f"folder:{tmp_path}/nowhere")
 
 
 def picture(path: Path) -> None:
@@ -100,7 +100,7 @@ def test_columns_are_found_whatever_their_case_and_names_whatever_their_spelling
     names = ["ältere frau.png", "sub\\two words.png", "3", "4.png", "gone.png"]
     rows = "".join(f"{name};w;x\r\n" for name in names)
     (tmp_path / "people.csv").write_bytes(f" File_Name ; Gender; Skin Tone \r\n{rows}".encode("utf-8-sig"))
-    dataset = open_dataset(f"folder:{tmp_path}")
+    dataset = load_dataset(f"folder:{tmp_path}")
     assert dataset.attributes == ["gender", "skin_tone"]
     assert dataset.attribute("Gender").to_list() == dataset.attribute("gender").to_list()
     assert [Path(uri).is_file() for uri in dataset.table["uri"]] == [True] * 4 + [False]
@@ -111,14 +111,14 @@ def test_a_spelling_that_two_files_have_means_neither(tmp_path: Path):
     for file in ("a.png", "A.png"):
         picture(tmp_path / file)
     (tmp_path / "people.csv").write_text("image\na.PNG\n")
-    (uri,) = open_dataset(f"folder:{tmp_path}").table["uri"]
+    (uri,) = load_dataset(f"folder:{tmp_path}").table["uri"]
     assert not Path(uri).exists()
 
 
 def test_the_column_whose_files_are_there_names_the_images(people):
     folder = people(2)
     (folder / "people.csv").write_text("image_id,image,path\n1,Ann,00000.png\n2,Bo,00001.png\n")
-    dataset = open_dataset(f"folder:{folder}")
+    dataset = load_dataset(f"folder:{folder}")
     assert dataset.table["image_id"].to_list() == ["00000.png", "00001.png"]
     assert dataset.attributes == ["image"]
 
@@ -127,7 +127,7 @@ def test_an_imagefolder_has_a_metadata_file_in_each_split(tmp_path: Path):
     for split in ("train", "test"):
         picture(tmp_path / split / "0.png")
         (tmp_path / split / "metadata.jsonl").write_text(f'{{"file_name": "0.png", "Age": {len(split)}}}\n')
-    dataset = open_dataset(f"folder:{tmp_path}")
+    dataset = load_dataset(f"folder:{tmp_path}")
     assert dataset.table.drop("uri").rows() == [("test/0.png", 4, "test"), ("train/0.png", 5, "train")]
     assert all(Path(uri).is_file() for uri in dataset.table["uri"])
 
@@ -135,16 +135,16 @@ def test_an_imagefolder_has_a_metadata_file_in_each_split(tmp_path: Path):
 def test_a_folder_for_each_class_is_an_attribute(tmp_path: Path):
     for name in ("train/man/0.PNG", "train/woman/1.png", "test/man/0.png"):
         picture(tmp_path / name)
-    dataset = open_dataset(f"folder:{tmp_path}", settings={"label": "Gender"})
+    dataset = load_dataset(f"folder:{tmp_path}", settings={"label": "Gender"})
     assert sorted(dataset.table["gender"]) == ["man", "man", "woman"]
     assert sorted(dataset.table["split"]) == ["test", "train", "train"]
-    assert open_dataset(f"folder:{tmp_path}").attributes[0] == "folder"
+    assert load_dataset(f"folder:{tmp_path}").attributes[0] == "folder"
 
 
 def test_pictures_without_labels_ask_for_a_table(tmp_path: Path):
     picture(tmp_path / "0.png")
     with pytest.raises(DataError, match=r"has 1 images and no table of attributes(.|\n)*Write one, such as"):
-        open_dataset(f"folder:{tmp_path}")
+        load_dataset(f"folder:{tmp_path}")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_cell_is_a_file_name_and_nothing_else(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path / "open")
     for place in ("folder:.", "folder:people.csv"):
         try:
-            uris = open_dataset(place).table["uri"].to_list()
+            uris = load_dataset(place).table["uri"].to_list()
         except DataError:  # a name that leads out
             continue
         with pytest.raises(BadImage, match="the file does not exist"):

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import group_attributes, select
 from beholder.studies import STUDIES
@@ -96,7 +96,7 @@ def test_rows_without_a_label_are_a_group_of_their_own():
     ],
 )
 def test_no_group_of_the_drawn_people_is_left_out(name: str, by: str, count: int, attribute: str):
-    whole = open_dataset(name)
+    whole = load_dataset(name)
     assert set(whole.limit(count, by=by).table[attribute]) == set(whole.table[attribute])
 
 
@@ -138,7 +138,7 @@ def test_what_could_not_be_balanced_is_said():
 @pytest.mark.real
 def test_gras_has_every_age_gender_and_skin_tone_of_a_few(data: Path):
     """Ten of each race, and ten of the part without a race: one of every skin tone."""
-    few = open_dataset("gras", data).limit(10, by="race").table
+    few = load_dataset("gras", data).limit(10, by="race").table
     assert few["skin_tone"].drop_nulls().sort().to_list() == sorted(str(tone) for tone in range(1, 11))
     counts = few.drop_nulls("race").group_by("race", "gender").len()
     assert counts["len"].to_list() == [5] * 14
@@ -147,7 +147,7 @@ def test_gras_has_every_age_gender_and_skin_tone_of_a_few(data: Path):
 
 @pytest.mark.real
 def test_six_of_each_race_of_gras_have_women_and_men_of_every_age(data: Path):
-    gras = open_dataset("gras", data)
+    gras = load_dataset("gras", data)
     few = gras.selected(STUDIES["gras"].select(gras, 6)).table.drop_nulls("age")
     counts = few.group_by("age", "gender").len()["len"].to_list()
     assert len(counts) == 10

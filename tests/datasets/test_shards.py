@@ -20,7 +20,7 @@ import pytest
 
 from beholder.core.digests import NOT_HASHED
 from beholder.core.errors import BadImage, DataError, MissingData, UnknownName
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.content import part_of
 from beholder.datasets.dataset import Dataset, ImageDigests
 from beholder.datasets.images import open_image
@@ -104,18 +104,18 @@ def contents(dataset: Dataset, memory: Path) -> list[tuple[str, str, bytes, str]
 
 
 def test_every_layout_gives_the_same_pictures_digests_and_labels(layouts: dict[str, str], tmp_path: Path):
-    expected = contents(open_dataset(layouts["folder"]), tmp_path / "memory")
+    expected = contents(load_dataset(layouts["folder"]), tmp_path / "memory")
     assert len({digest for *_, digest in expected}) == 8
     for layout, name in layouts.items():
-        dataset = open_dataset(name)
+        dataset = load_dataset(name)
         assert contents(dataset, tmp_path / layout / "memory") == expected, layout
         assert len(dataset.present()) == 8
-        assert dataset.revision == open_dataset(name).revision
+        assert dataset.revision == load_dataset(name).revision
 
 
 def test_pictures_are_not_read_before_they_are_needed_and_are_remembered(layouts: dict[str, str], tmp_path: Path):
     for layout in ("parquet", "wds", "wds behind a URI"):
-        uris = open_dataset(layouts[layout]).table["uri"].to_list()
+        uris = load_dataset(layouts[layout]).table["uri"].to_list()
         memory = tmp_path / layout / "memory"
         assert ImageDigests(memory).remembered(uris) == [NOT_HASHED] * 8
         known = ImageDigests(memory).of(uris)
@@ -123,7 +123,7 @@ def test_pictures_are_not_read_before_they_are_needed_and_are_remembered(layouts
 
 
 def test_a_changed_shard_is_hashed_again(layouts: dict[str, str], tmp_path: Path):
-    uris = open_dataset(layouts["wds"]).table["uri"].to_list()
+    uris = load_dataset(layouts["wds"]).table["uri"].to_list()
     before = ImageDigests(tmp_path / "memory").of(uris)
     tar = Path(part_of(uris[0]).container)
     os.utime(tar, ns=(1, 1))
@@ -137,47 +137,47 @@ def test_one_split_and_one_column_can_be_chosen(layouts: dict[str, str], tmp_pat
     pq.write_table(two, tmp_path / "test-00000-of-00001.parquet")
     os.rename(tmp_path / "test-00000-of-00001.parquet", folder / "test-00000-of-00001.parquet")
     with pytest.raises(DataError, match="several columns of pictures: left, right"):
-        open_dataset(f"hf:{folder}")
-    dataset = open_dataset(f"hf:{folder}", settings={"split": "test", "image": "left"})
+        load_dataset(f"hf:{folder}")
+    dataset = load_dataset(f"hf:{folder}", settings={"split": "test", "image": "left"})
     assert dataset.attribute("age").to_list() == [1, 2, 3]
-    assert len(open_dataset(f"hf:{folder}", settings={"split": "train"})) == 8
+    assert len(load_dataset(f"hf:{folder}", settings={"split": "train"})) == 8
     with pytest.raises(DataError, match=r"has no split 'val'\. It has: test, train"):
-        open_dataset(f"hf:{folder}", settings={"split": "val"})
+        load_dataset(f"hf:{folder}", settings={"split": "val"})
     with pytest.raises(UnknownName, match="has no setting 'splits'"):
-        open_dataset(f"hf:{folder}", settings={"splits": "val"})
+        load_dataset(f"hf:{folder}", settings={"splits": "val"})
 
 
 def test_a_shard_that_is_cut_off_is_named(layouts: dict[str, str]):
     tar = Path(layouts["wds"].removeprefix("wds:")) / "s-01.tar"
-    uris = open_dataset(layouts["wds"]).table["uri"].to_list()
+    uris = load_dataset(layouts["wds"]).table["uri"].to_list()
     tar.write_bytes(tar.read_bytes()[: part_of(uris[-1]).first + 10])
     with pytest.raises(BadImage, match="the tar is cut off before the end of this picture"):
         open_image(uris[-1])
-    again = open_dataset(layouts["wds"])  # the others can be used, if the user says to leave this one out
+    again = load_dataset(layouts["wds"])  # the others can be used, if the user says to leave this one out
     assert again.table["uri"].to_list() == uris
     assert re.search(r"s-01\.tar is cut off in faces/.*\.png: nothing is known of what came after it", again.notes[0])
     tar.write_bytes(tar.read_bytes()[: part_of(uris[-1]).first - 700])
     with pytest.raises(DataError, match=r"s-01\.tar cannot be read as a tar(.|\n)*cut off"):
-        open_dataset(layouts["wds"])
+        load_dataset(layouts["wds"])
     parquet = min(Path(layouts["parquet"].removeprefix("hf:")).iterdir())
-    rows = open_dataset(layouts["parquet"]).table["uri"].to_list()
+    rows = load_dataset(layouts["parquet"]).table["uri"].to_list()
     parquet.write_bytes(parquet.read_bytes()[:-20])
     with pytest.raises(BadImage, match=r"train-00000-of-00002\.parquet#0\+0#image: its row group cannot be read"):
         open_image(rows[0])
     with pytest.raises(DataError, match=parquet.name):
-        open_dataset(layouts["parquet"])
+        load_dataset(layouts["parquet"])
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(MissingData, match=r"There is no \.tar in"):
-        open_dataset(f"wds:{tmp_path}")
+        load_dataset(f"wds:{tmp_path}")
     with pytest.raises(MissingData, match=r"2 of 2 tars are not there; the first is .*a-1\.tar"):
-        open_dataset(f"wds:{tmp_path}/a-{{1..2}}.tar")
+        load_dataset(f"wds:{tmp_path}/a-{{1..2}}.tar")
     with pytest.raises(MissingData, match="nowhere:// cannot be opened: Protocol not known"):
-        open_dataset("wds:nowhere://")
+        load_dataset("wds:nowhere://")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(Exception, match=r"beholder\[remote\]"):
-        open_dataset("folder:s3://bucket/faces")
+        load_dataset("folder:s3://bucket/faces")
 
 
 @pytest.fixture
@@ -203,23 +203,23 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_data_set_of_the_hub_is_read_there(layouts: dict[str, str], hub: Path, tmp_path: Path):
     shutil.copytree(layouts["parquet"].removeprefix("hf:"), hub / "datasets/someone/faces/data")
-    dataset = open_dataset("hf:someone/faces")
+    dataset = load_dataset("hf:someone/faces")
     assert dataset.name == "hf:faces"
     assert part_of(dataset.table["uri"][0]).container.startswith("hf://datasets/someone/faces/data/train-00000")
-    assert contents(dataset, tmp_path / "a") == contents(open_dataset(layouts["folder"]), tmp_path / "b")
+    assert contents(dataset, tmp_path / "a") == contents(load_dataset(layouts["folder"]), tmp_path / "b")
     converted = hub / "datasets/someone/else@refs%2Fconvert%2Fparquet/default/train/0000.parquet"
     converted.parent.mkdir(parents=True)
     (hub / "datasets/someone/else").mkdir()
     shutil.copy(hub / "datasets/someone/faces/data/train-00000-of-00002.parquet", converted)
-    assert len(open_dataset("hf:someone/else")) == 5
+    assert len(load_dataset("hf:someone/else")) == 5
 
 
 def test_a_name_that_the_hub_does_not_know_is_told(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(MissingData, match="There is no folder and no file at /nowhere/faces"):
-        open_dataset("hf:/nowhere/faces")
+        load_dataset("hf:/nowhere/faces")
     monkeypatch.setattr("beholder.datasets.content.files_below", lambda home: 1 / 0)
     with pytest.raises(MissingData, match="no folder no/such here, and the hub gives no data set of that name: div"):
-        open_dataset("hf:no/such")
+        load_dataset("hf:no/such")
 
 
 def test_names_in_a_tar_cannot_lead_out_of_it():
@@ -229,6 +229,6 @@ def test_names_in_a_tar_cannot_lead_out_of_it():
 
 def test_one_parquet_file_is_a_data_set(layouts: dict[str, str]):
     folder = Path(layouts["parquet"].removeprefix("hf:"))
-    first = open_dataset(f"hf:{folder / 'train-00000-of-00002.parquet'}")
+    first = load_dataset(f"hf:{folder / 'train-00000-of-00002.parquet'}")
     assert len(first) == 5
     assert open_image(first.table["uri"][0]).size

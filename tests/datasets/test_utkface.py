@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from beholder.core.errors import MissingData
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.faces import age_band
 from beholder.datasets.faces import load_utkface as load
 
@@ -57,6 +57,6 @@ def test_bands_are_fairfaces(age: int, band: str):
 
 @pytest.mark.real
 def test_the_public_copy_has_eight_names_that_do_not_parse(data: Path):
-    dataset = open_dataset("utkface", data)
+    dataset = load_dataset("utkface", data)
     assert len(dataset) == 2200
     assert dataset.notes[0].startswith("8 names do not parse")

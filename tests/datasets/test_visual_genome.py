@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from beholder.core.errors import DataError, MissingData
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.visual_genome import GENDER_TERMS, load, read_aliases
 
 Make = Callable[..., Path]
@@ -121,7 +121,7 @@ def test_images_are_found_in_either_folder(make: Make) -> None:
     for place, name in (("VG_100K", "1.jpg"), ("VG_100K_2", "2.jpg")):
         (folder / place).mkdir()
         (folder / place / name).touch()
-    dataset = open_dataset("visual-genome", folder.parent, FEW)
+    dataset = load_dataset("visual-genome", folder.parent, FEW)
     assert dataset.present().table["image_id"].to_list() == ["1", "2"]
     assert dataset.table["uri"][1].endswith("VG_100K_2/2.jpg")
 
@@ -155,7 +155,7 @@ def test_missing_objects_are_told_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=r"(?s)objects are not at.*objects.json.*--set objects=FILE"):
         load(tmp_path)
     with pytest.raises(MissingData, match=r"'visual-genome' is not at .*vg\."):
-        open_dataset("visual-genome", tmp_path)
+        load_dataset("visual-genome", tmp_path)
 
 
 def test_a_name_that_begins_a_line_stands_for_itself(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from beholder.chapter.finding import Finding
 from beholder.cli import app
 from beholder.cli.options import read_config
 from beholder.core.results import results_table
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.coco import load as load_coco
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import load_fairface, load_gras
@@ -159,7 +159,7 @@ def asked(path: Path) -> None:
 
 def described(path: Path) -> None:
     """Own attributes: what an audit does with them before it opens a picture."""
-    dataset = open_dataset(f"folder:{path}")
+    dataset = load_dataset(f"folder:{path}")
     dataset.limit(4)
     correct_cells(_prompt_set().table, dataset.table)
 
@@ -368,7 +368,7 @@ AIFACE = b"file,Skin Tone\nAIFace/a/3.png,7\n"
 
 def opened(name: str) -> None:
     """A data set, and its first pictures."""
-    for uri in open_dataset(name).limit(2).table["uri"]:
+    for uri in load_dataset(name).limit(2).table["uri"]:
         open_image(uri)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.glasshouse.portrait import parse_uri
 from beholder.glasshouse.world import LEVELS, TRAINING_IDENTITIES, design
 
@@ -12,7 +12,7 @@ ATTRIBUTES = ["gender", "skin_tone", "age", "smiling", "lighting", "pose", "seed
 
 
 def test_every_combination_occurs_once():
-    table = open_dataset("glasshouse-design").table
+    table = load_dataset("glasshouse-design").table
     assert table.height == 2 * 2 * 3**4 * 10 == 3240
     assert table.select(ATTRIBUTES).n_unique() == table.height
     for name, levels in LEVELS.items():

@@ -12,7 +12,7 @@ import pytest
 from PIL import ImageChops
 
 from beholder.core.errors import BadImage
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.images import open_image
 from beholder.glasshouse.outfits import WORN
 from beholder.glasshouse.planted import (
@@ -67,7 +67,7 @@ def test_combinations_are_balanced() -> None:
 
 
 def test_the_data_set_says_what_is_in_each_picture_and_how_large() -> None:
-    dataset = open_dataset("glasshouse-objects")
+    dataset = load_dataset("glasshouse-objects")
     assert dataset.concepts == sorted(WORN)
     assert dataset.objects is not None
     rows = {row["image_id"]: row for row in people()}
@@ -146,7 +146,7 @@ def test_the_reference_model_recovers_what_is_planted() -> None:
     from beholder.glasshouse.world import with_article
     from beholder.models.load import load_model
 
-    dataset, model = open_dataset("glasshouse-objects"), load_model("glasshouse/contrastive")
+    dataset, model = load_dataset("glasshouse-objects"), load_model("glasshouse/contrastive")
     images = model.embed_prepared([model.prepare(open_image(uri)) for uri in dataset.table["uri"]])
     texts = model.embed_texts([f"a photo of {with_article(item)}" for item in WORN])
     groups = dataset.table["gender"].to_numpy()

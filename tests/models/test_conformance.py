@@ -22,7 +22,7 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import BeholderError, ModelError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Embedder
 from beholder.prompts.prompt_set import prompt_set
@@ -228,7 +228,7 @@ def people_of_all_sizes(tmp_path: Path) -> Path:
 
 
 def filled(case: Case, scorer: Any, folder: Path, prompts: Sequence[str], store: Path) -> Any:
-    task = Task("toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": text} for text in prompts]))
+    task = Task("toy", load_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": text} for text in prompts]))
     return fill([task], scorer, Store(store), FillOptions(skip_bad_images=True, threads=1))
 
 

@@ -15,7 +15,7 @@ from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.chapter.finding import finding
 from beholder.core.results import Row, results_table
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import CHANGES, changed_uri, open_image
 from beholder.prompts.prompt_set import prompt_set
@@ -70,4 +70,4 @@ def test_an_audit_measures_again_after_each_change(people: Callable[..., Path], 
     assert set(run.perturbed["change"]) == set(list(CHANGES)[:2])
     assert run.perturbed.height == 2 * run.results.height
     assert load_run(tmp_path / "run").perturbed.equals(run.perturbed)
-    assert len(open_dataset(source)) == 24
+    assert len(load_dataset(source)) == 24

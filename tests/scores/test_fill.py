@@ -16,7 +16,7 @@ from PIL import Image
 
 from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.scorer import ContrastiveScorer, NullScorer, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
@@ -60,7 +60,7 @@ PROMPTS = prompt_set("toy", [{"text": text} for text in ("a", "b", "c")])
 
 @pytest.fixture
 def task(people: Callable[..., Path]) -> Task:
-    return Task("toy", open_dataset(f"folder:{people(11)}"), PROMPTS)
+    return Task("toy", load_dataset(f"folder:{people(11)}"), PROMPTS)
 
 
 def test_scores_equal_the_obvious_loop(task: Task, tmp_path: Path):

@@ -24,7 +24,7 @@ from beholder.cli import app
 from beholder.core.errors import DataError, RemoteError
 from beholder.core.files import place
 from beholder.core.remote import RemotePath
-from beholder.datasets import content, open_dataset
+from beholder.datasets import content, load_dataset
 from beholder.scores import fill as filling
 from beholder.scores import shelf as shelves
 from beholder.scores.fill import FillOptions, fill
@@ -107,7 +107,7 @@ def put(uri: str, data: bytes) -> None:
 
 
 def filled(dataset: str, scorer: Any, store: str | Path, **options: Any) -> np.ndarray:
-    task = Task("toy", open_dataset(dataset), PROMPTS)
+    task = Task("toy", load_dataset(dataset), PROMPTS)
     return fill([task], scorer, Store(store), FillOptions(processes=0, threads=2, **options)).matrices[0].values
 
 
@@ -174,7 +174,7 @@ def test_a_run_goes_on_in_the_middle_of_a_shard(
 @pytest.mark.slow
 def test_a_tar_that_is_cut_off_names_its_picture_and_the_rest_can_be_used(home: str):
     tar = RemotePath(f"{home}/s-0.tar")
-    last = open_dataset(f"wds:{home}/s-0.tar").table["uri"][-1]
+    last = load_dataset(f"wds:{home}/s-0.tar").table["uri"][-1]
     tar.write_bytes(tar.read_bytes()[: content.part_of(last).first + 5])
     forget()
     with pytest.raises(DataError, match=r"1 of 11 images cannot be read:\n.*s-0\.tar#.*00006\.png: the tar is cut off"):

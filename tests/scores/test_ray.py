@@ -28,7 +28,7 @@ from faults.test_failing_disk import failing
 
 from beholder.core import catalog
 from beholder.core.errors import BadImage, BeholderError, DataError, MissingExtra, ModelError, UnknownName, UsageError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.catalog import FAMILIES
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder
@@ -106,7 +106,7 @@ def slow(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ray
 
 @pytest.fixture
 def task(people: Callable[..., Path]) -> Task:
-    return Task("toy", open_dataset(f"folder:{people(240)}"), PROMPTS)
+    return Task("toy", load_dataset(f"folder:{people(240)}"), PROMPTS)
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def test_reference_models_store_the_bytes_of_the_local_engine(
     name: str, cluster: Any, people: Callable[..., Path], tmp_path: Path
 ):
     torch = pytest.importorskip("torch")
-    task = Task("toy", open_dataset(f"folder:{people(24)}"), PROMPTS)
+    task = Task("toy", load_dataset(f"folder:{people(24)}"), PROMPTS)
     load, threads = LoadOptions(device="cpu", batch_size=4), torch.get_num_threads()
 
     def filled(scorer: Any, store: Path) -> ScoreMatrix:
@@ -291,7 +291,7 @@ def test_a_truncated_shard_is_told_as_by_the_local_engine_and_completed_later(
     with tarfile.open(shard, "w") as tar:
         for picture in sorted(folder.glob("*.png")):
             tar.add(picture, picture.name)
-    task, content = Task("toy", open_dataset(f"wds:{shard.parent}"), PROMPTS), shard.read_bytes()
+    task, content = Task("toy", load_dataset(f"wds:{shard.parent}"), PROMPTS), shard.read_bytes()
     shard.write_bytes(content[: len(content) // 2])
     stores = {"local": here(), "ray": slow}
     local, by_ray = (fill([task], scorer, Store(tmp_path / name), SKIP) for name, scorer in stores.items())

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import DataError, ModelError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.load import LoadOptions, load_model, replicas_of
 from beholder.models.spec import device_names
 from beholder.prompts.prompt_set import prompt_set
@@ -31,7 +31,7 @@ PROMPTS = prompt_set("toy", [{"text": "a photo of a doctor"}, {"text": "a photo 
 def task(people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setattr(filling, "BATCHES_AT_ONCE", 1)
     monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
-    return Task("toy", open_dataset(f"folder:{people(300)}"), PROMPTS)
+    return Task("toy", load_dataset(f"folder:{people(300)}"), PROMPTS)
 
 
 def blocks(store: Path) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from beholder.core.errors import DataError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.preparation import Cut
 from beholder.models.scorer import ContrastiveScorer, unit_rows
 from beholder.models.spec import ModelSpec
@@ -58,7 +58,7 @@ def task(people: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setattr(reading, "PROCESSES_FROM", 1)
     monkeypatch.setattr(filling, "BLOCK_ROWS", 4)
     monkeypatch.setattr(reading, "PICTURES_AHEAD", 8)
-    return Task("toy", open_dataset(f"folder:{people(30)}"), PROMPTS)
+    return Task("toy", load_dataset(f"folder:{people(30)}"), PROMPTS)
 
 
 def blocks(store: Path) -> dict[str, bytes]:

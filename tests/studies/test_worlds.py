@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from beholder.studies.worlds import GENDER_ONLY, UNFAIR, Design, Trials, draw
+from beholder.studies.worlds import GENDER_ONLY, UNFAIR, Design, Trial, draw
 
 
 def test_a_wholly_unfair_model_is_certain_of_every_woman_and_no_man():
@@ -13,6 +13,6 @@ def test_a_wholly_unfair_model_is_certain_of_every_woman_and_no_man():
 
 
 def test_only_what_is_true_in_a_world_may_be_said_there():
-    trials = Trials(1, lambda world, options: (), {GENDER_ONLY: ("gras.gap:gender",)})
+    trials = Trial(1, lambda world, options: (), {GENDER_ONLY: ("gras.gap:gender",)})
     assert [trials.may_say("gras.gap", name, GENDER_ONLY) for name in ("gender", "race")] == [True, False]
     assert trials.may_say("gras.gap", "race", UNFAIR)

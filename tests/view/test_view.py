@@ -20,7 +20,7 @@ from beholder._audit import audit_models
 from beholder._options import AuditOptions
 from beholder.core.errors import MissingData
 from beholder.core.results import SCHEMA
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.recorded import Places
@@ -189,7 +189,7 @@ def test_answers_let_nothing_else_run(client: TestClient) -> None:
 
 @pytest.fixture
 def many() -> ScoredSet:
-    drawn, count = open_dataset("glasshouse").limit(40), 100_000
+    drawn, count = load_dataset("glasshouse").limit(40), 100_000
     base = drawn.table
     table = base[[i % base.height for i in range(count)]].with_columns(
         image_id=pl.Series([f"{i:06}" for i in range(count)])

@@ -41,7 +41,7 @@ from beholder.studies.worlds import (
     UNFAIR,
     WORLDS,
     Design,
-    Trials,
+    Trial,
     draw,
 )
 
@@ -64,9 +64,9 @@ class Cell(NamedTuple):
         return Design(10, 10) if self.design == SMALLEST else DESIGNS[self.design]
 
     @property
-    def trials(self) -> Trials:
+    def trials(self) -> Trial:
         """How its study is tried."""
-        trials: Trials = STUDIES[self.study].part("trials")
+        trials: Trial = STUDIES[self.study].part("trials")
         return trials
 
 
@@ -115,7 +115,7 @@ def claims(cell: Cell, rows: Sequence[Row], truth: TrueValues) -> Claims:
     return said
 
 
-def _verdicts(study: Study, trials: Trials, world: str, rows: Sequence[Row]) -> Iterator[tuple[str, Said]]:
+def _verdicts(study: Study, trials: Trial, world: str, rows: Sequence[Row]) -> Iterator[tuple[str, Said]]:
     for row in rows:
         if row.verdict:
             yield row.metric, _judged(row.verdict, trials.may_say(row.metric, row.subset, world))
@@ -136,7 +136,7 @@ def _judged(verdict: str, true: bool) -> Said:
 
 
 def _intervals(
-    study: Study, trials: Trials, cell: Cell, rows: Sequence[Row], truth: TrueValues
+    study: Study, trials: Trial, cell: Cell, rows: Sequence[Row], truth: TrueValues
 ) -> Iterator[tuple[str, Said]]:
     if cell.world == UNFAIR:
         return
@@ -268,10 +268,10 @@ COLUMNS = {
 }
 
 
-def tried_studies() -> dict[str, Trials]:
+def tried_studies() -> dict[str, Trial]:
     """The studies that declare how they are tried."""
     parts = {name: study.part("trials") for name, study in STUDIES.items()}
-    return {name: part for name, part in parts.items() if isinstance(part, Trials)}
+    return {name: part for name, part in parts.items() if isinstance(part, Trial)}
 
 
 def chosen_cells(studies: Sequence[str] = (), designs: Sequence[str] = (), worlds: Sequence[str] = ()) -> list[Cell]:

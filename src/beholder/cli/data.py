@@ -15,7 +15,7 @@ from beholder.chapter.numbers import Result
 from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
-from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present
 from beholder.datasets.faces import mend_fairface
 from beholder.datasets.settings import parse_settings
@@ -43,7 +43,7 @@ def check(name: Source, data: Path | None = None, settings: list[str] | None = N
 
 def opened(name: str, data: Path | None, settings: list[str] | None) -> Dataset:
     """A data set by what a user calls it."""
-    return open_dataset(name, data_root(data), parse_settings(settings or ()))
+    return load_dataset(name, data_root(data), parse_settings(settings or ()))
 
 
 def surveyed(name: str, data: Path | None, settings: list[str] | None) -> tuple[Dataset, Survey]:

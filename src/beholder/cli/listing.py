@@ -11,7 +11,7 @@ from beholder._options import AuditOptions
 from beholder.chapter.numbers import Result
 from beholder.cli.console import say_json, show
 from beholder.cli.options import takes
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, load_dataset
 from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
 from beholder.models.load import reference_models
 from beholder.models.spec import this_machine
@@ -136,6 +136,6 @@ def prompts(
     else:
         chosen = AuditOptions.of(**options)
         asked = with_own_options(STUDIES[study or next(iter(STUDIES))], chosen.study_options)
-        dataset = open_dataset(default_dataset(asked, chosen.data), chosen.data)
+        dataset = load_dataset(default_dataset(asked, chosen.data), chosen.data)
         sets = [task.prompts for task in asked.asks.tasks(dataset)]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)

@@ -18,7 +18,7 @@ from beholder.core.options import COST, option
 from beholder.cost.rehearsal import SECONDS, Array, Rehearsal, Rehearsed
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.work import Counter, Work
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import LoadOptions
 from beholder.models.served.address import PREFIX, Limits
@@ -175,7 +175,7 @@ def _datasets(study: Study, options: CostOptions) -> list[str]:
 
 def opened_dataset(name: str, options: CostOptions) -> Dataset:
     """The images that are there; if none is, those that the table names."""
-    dataset = open_dataset(name, options.data)
+    dataset = load_dataset(name, options.data)
     here = replace(dataset, partial=True).present()
     return (here if len(here) else dataset).limit(options.limit)
 

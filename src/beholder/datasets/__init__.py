@@ -46,10 +46,10 @@ def data_root(option: Path | None = None) -> Path | None:
     return Path(value) if value else None
 
 
-def open_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
+def load_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
     """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`.
 
-    >>> open_dataset("glasshouse").attributes[:2]
+    >>> load_dataset("glasshouse").attributes[:2]
     ['branch', 'name']
     """
     scheme, place = own_data(name)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from beholder.chapter.numbers import number
 from beholder.core.record import Record
+from beholder.core.types import Entry
 from beholder.prompts.prompt_set import NAMES_LEVEL
 from beholder.studies import STUDIES
 
-Entry = dict[str, Any]  # what a record says of a model or a data set
 Fact = tuple[str, str]  # a label and what it says
 REST = ("settings", "files")  # what is long in a model's entry: preprocessing, files
 

@@ -23,7 +23,7 @@ from beholder.chapter.numbers import drawn, number
 from beholder.core.files import write_whole
 from beholder.core.results import WITHIN
 from beholder.core.types import Entry
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.images import open_image
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.facts import (
@@ -309,7 +309,7 @@ def people_shown(report: Report) -> list[Shown]:
     for entry in report.record.datasets:
         name = str(entry.get("name"))
         drawings = name in DATASETS and DATASETS[name].embedded and not any(each.portraits for each in shown)
-        portraits = list(map(_thumbnail, open_dataset(name).limit(PORTRAITS).table["uri"])) if drawings else []
+        portraits = list(map(_thumbnail, load_dataset(name).limit(PORTRAITS).table["uri"])) if drawings else []
         if portraits or not drawn(name):
             shown.append(Shown(name, portraits, _groups(entry.get("groups")), people(entry)))
     return shown

@@ -14,7 +14,7 @@ from beholder.core.errors import MissingData
 from beholder.core.files import Place
 from beholder.core.record import Record
 from beholder.core.types import Fields
-from beholder.datasets import DATASETS, open_dataset, own_data
+from beholder.datasets import DATASETS, load_dataset, own_data
 from beholder.datasets.dataset import Dataset
 from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
@@ -88,7 +88,7 @@ def _opened(entry: Fields, places: Places) -> tuple[Dataset, Path | None]:
     """A data set of the record, and the folder that its pictures must lie in."""
     name, origin = str(entry.get("name")), str(entry.get("origin"))
     source = name if name in DATASETS else origin
-    dataset = open_dataset(source, places.data, places.settings)
+    dataset = load_dataset(source, places.data, places.settings)
     if source in DATASETS and DATASETS[source].embedded:
         return dataset, None
     root = places.data if source in DATASETS else Path(own_data(source)[1])

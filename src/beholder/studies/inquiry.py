@@ -13,7 +13,7 @@ from beholder.core.options import option, values_of
 from beholder.core.record import Record
 from beholder.core.tables import column_in
 from beholder.core.types import Entry
-from beholder.datasets import DATASETS, data_root, open_dataset
+from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
 from beholder.datasets.selection import Edges, parse_bins
@@ -155,7 +155,7 @@ def open_inquiries(study: Study, choice: DataChoice, record: Record) -> Iterator
 def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Inquiry:
     """A study on one data set; the record says what they are. Imported scores need no images to be there."""
     source = choice.dataset or default_dataset(study, choice.data)
-    whole = open_dataset(source, choice.data, choice.settings)
+    whole = load_dataset(source, choice.data, choice.settings)
     whole = whole.present() if scored else whole
     within, dataset, chosen = choice.within, whole, {}
     for name in within:

@@ -138,7 +138,7 @@ def _noise(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: n
 
 
 @dataclass(frozen=True)
-class Trials:
+class Trial:
     """How a study is tried: how many prompts it asks, how it measures a world, and which claims are true where."""
 
     prompts: int

@@ -17,7 +17,7 @@ from beholder._audit import audit_models
 from beholder._options import AuditOptions
 from beholder.core.digests import file_digest
 from beholder.core.errors import ModelError, UnknownName
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.preparation import Cut
@@ -132,7 +132,7 @@ class Decoding(ContrastiveScorer):
 
 
 def test_files_are_read_and_hashed_once_on_their_way_to_a_decoder(people: Callable[..., Path], tmp_path: Path):
-    task = Task("toy", open_dataset(f"folder:{people(11)}"), prompt_set("toy", [{"text": "a"}, {"text": "b"}]))
+    task = Task("toy", load_dataset(f"folder:{people(11)}"), prompt_set("toy", [{"text": "a"}, {"text": "b"}]))
     uris = task.dataset.table["uri"].to_list()
     Path(uris[10]).write_bytes(Path(uris[2]).read_bytes())  # the same picture twice
     first, again, elsewhere = Decoding(), Decoding(), Decoding()
@@ -170,7 +170,7 @@ def test_files_reach_the_decoder_whole_by_threads_and_by_processes(
     for number, path in enumerate(sorted(folder.rglob("*.png"))[::2]):  # of many sizes, so that memory grows
         noise = rng.integers(0, 256, (9 + 7 * number, 30, 3), dtype=np.uint8)
         Image.fromarray(noise).save(path, "JPEG")
-    task = Task("toy", open_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": "a"}, {"text": "b"}]))
+    task = Task("toy", load_dataset(f"folder:{folder}"), prompt_set("toy", [{"text": "a"}, {"text": "b"}]))
     uris = task.dataset.table["uri"].to_list()
     scorer = Decoding()
     scorer.decoder = Pillows()
@@ -186,7 +186,7 @@ def test_files_reach_the_decoder_whole_by_threads_and_by_processes(
 
 
 def test_a_file_that_vanishes_is_named_or_skipped(people: Callable[..., Path], tmp_path: Path):
-    task = Task("toy", open_dataset(f"folder:{people(6)}"), prompt_set("toy", [{"text": "a"}]))
+    task = Task("toy", load_dataset(f"folder:{people(6)}"), prompt_set("toy", [{"text": "a"}]))
     uri = task.dataset.table["uri"][3]
     Path(uri).unlink()
     filled = fill([task], Decoding(), Store(tmp_path), FillOptions(skip_bad_images=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.apa import BRANCHES
 from beholder.prompts.prompt_set import correct_cells
 from beholder.studies.apa.prompts import association_prompts, identity_prompts
@@ -26,7 +26,7 @@ def test_prompts_equal_the_released_files(data: Path, branch: str):
 @pytest.mark.real
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_every_person_has_one_correct_prompt_at_every_level(data: Path, branch: str):
-    people, prompts = open_dataset("apa", data).where(branch=branch).table, association_prompts(branch).table
+    people, prompts = load_dataset("apa", data).where(branch=branch).table, association_prompts(branch).table
     for level in LEVELS.values():
         rows = prompts.filter(prompts["level"] == level)
         assert (correct_cells(rows, people).sum(axis=1) == 1).all()

@@ -16,7 +16,7 @@ import pytest
 from scipy.special import expit, logit
 
 from beholder.chapter.finding import Finding
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.scorer import NullScorer
 from beholder.scores.score_matrix import ScoreMatrix
@@ -33,7 +33,7 @@ Cells = np.ndarray
 @cache
 def coco(data: Path) -> tuple[Dataset, Cells, Cells]:
     """The data set, who is in each image, and what it shows."""
-    dataset = open_dataset("coco", data, {"instances": BOXES})
+    dataset = load_dataset("coco", data, {"instances": BOXES})
     rows = {image: place for place, image in enumerate(dataset.table["image_id"])}
     present = np.zeros((len(rows), len(dataset.concepts)), dtype=bool)
     for image, concept in dataset.objects.select("image_id", "concept").iter_rows():

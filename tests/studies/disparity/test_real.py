@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import load_model
 from beholder.scores.fill import FillOptions, fill
@@ -71,7 +71,7 @@ def test_a_number_agrees_with_scikit_learn_on_the_photographs(
     results: pl.DataFrame, runs: Path, closed_vocabulary: Path, data: Path
 ):
     """Chairs in images of women: kept scores are the model's own, and their average precision is scikit-learn's."""
-    dataset = open_dataset("coco", data, {"instances": BOXES}).present()
+    dataset = load_dataset("coco", data, {"instances": BOXES}).present()
     model = load_model(f"onnx:{closed_vocabulary}")
     (matrix,) = fill(DISPARITY.tasks_of(answers=False)(dataset), model, Store(runs / "store"), FillOptions()).matrices
     column = matrix.prompts["concept"].to_list().index("chair")
@@ -122,7 +122,7 @@ def test_detections_from_a_file_are_measured_and_set_beside_a_run(
 ):
     """Boxes that are right but for every other one of women's chairs and some of men's: that is the gap."""
     boxes = json.loads((data / "coco" / BOXES).read_text())
-    gender = dict(open_dataset("coco", data, {"instances": BOXES}).table.select("image_id", "gender").iter_rows())
+    gender = dict(load_dataset("coco", data, {"instances": BOXES}).table.select("image_id", "gender").iter_rows())
     chair = next(c["id"] for c in boxes["categories"] if c["name"] == "chair")
     rng, records = np.random.default_rng(1), []
     for box in boxes["annotations"]:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from beholder._run import Run
 from beholder.cli import app
 from beholder.core.errors import MissingData, UsageError
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.studies.exposure.expose import identity_scores
 
 pytestmark = pytest.mark.real
@@ -28,11 +28,11 @@ def test_everybody_who_was_audited_is_read_from_the_store(data: Path, tmp_path: 
     out, store = tmp_path / "run", tmp_path / "store"
     places = ("--data", data, "--out", out, "--store", store)
     run("audit", "null", "-s", "apa", *places, "--limit", 8, "--draws", 100, "-q")
-    (people,) = identity_scores(out, open_dataset("apa", data), store).values()
+    (people,) = identity_scores(out, load_dataset("apa", data), store).values()
     assert people.height == 40
     assert people.columns == ["branch", "name", "gain", "known"]
     with pytest.raises(MissingData, match="--store"):
-        identity_scores(out, open_dataset("apa", data), tmp_path / "elsewhere")
+        identity_scores(out, load_dataset("apa", data), tmp_path / "elsewhere")
 
 
 def test_imported_scores_are_read_from_their_files_again(
@@ -40,10 +40,10 @@ def test_imported_scores_are_read_from_their_files_again(
 ):
     scores = golden / "identity_logits_senate.npy"
     run("measure", "apa", "--scores", scores, "--data", data, "--out", tmp_path, "--draws", 100, "-q")
-    people = identity_scores(tmp_path, open_dataset("apa", data), tmp_path)["imported"]
+    people = identity_scores(tmp_path, load_dataset("apa", data), tmp_path)["imported"]
     logits = np.load(scores).astype(float)
     assert people["branch"].unique().to_list() == ["senate"]
-    senate = open_dataset("apa", data).where(branch="senate").table
+    senate = load_dataset("apa", data).where(branch="senate").table
     alike = senate.select(pl.concat_str("gender", "party")).to_series().to_numpy()
     for row, (gain, label) in enumerate(zip(people["gain"], alike, strict=True)):
         others = np.flatnonzero((alike == label) & (np.arange(len(alike)) != row))
@@ -56,4 +56,4 @@ def test_a_run_of_something_else_is_refused_by_name(data: Path, tmp_path: Path):
     other.record.studies, other.record.datasets = ["apa"], [{"name": "glasshouse"}]
     other.save(tmp_path)
     with pytest.raises(UsageError, match="apa on glasshouse"):
-        identity_scores(tmp_path, open_dataset("apa", data), tmp_path)
+        identity_scores(tmp_path, load_dataset("apa", data), tmp_path)

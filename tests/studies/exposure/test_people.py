@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.studies.apa.prompts import CATEGORIES, OCCUPATIONS, association_prompts
 from beholder.studies.exposure.mentions import ONE_WORD, SHARED, WITHIN, WORD_TERMS, people_table
@@ -45,7 +45,7 @@ def test_the_words_are_those_of_the_prompts():
 
 @pytest.mark.real
 def test_apa_has_844_people_table_whom_three_have_ambiguous_names(data: Path):
-    people = people_table(open_dataset("apa", data))
+    people = people_table(load_dataset("apa", data))
     assert people.height == 844
     assert people["ambiguous"].is_not_null().sum() == 3
     assert people.filter(pl.col("ambiguous").str.contains(WITHIN)).height == 1

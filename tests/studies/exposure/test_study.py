@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from beholder._run import load_run
 from beholder.cli import app
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.studies.exposure.measures import EVERYONE, TYPICAL
 from beholder.studies.exposure.mentions import people_table
 
@@ -133,7 +133,7 @@ def test_coco_hardly_names_anyone_and_says_so(data: Path, tmp_path: Path, undraw
     assert done.exit_code == 0, done.output
     results = load_run(out).results
     texts = [each["caption"].lower() for each in json.loads(captions.read_text())["annotations"]]
-    clear = people_table(open_dataset("apa", data)).filter(pl.col("ambiguous").is_null())["name"]
+    clear = people_table(load_dataset("apa", data)).filter(pl.col("ambiguous").is_null())["name"]
     whole = "\n".join(texts)
     written = [name.lower() for name in clear if name.lower() in whole]  # a search for each name would take 20 s
     named = sum(re.search(rf"\b{re.escape(name)}\b", whole) is not None for name in written)
@@ -155,7 +155,7 @@ def test_an_audits_identity_scores_stand_beside_the_counts(
     assert beholder("measure", "apa", "--scores", scores, "--data", data, "--out", run, *LITTLE).exit_code == 0
     logits = np.load(scores).astype(float)
     right = np.diag(logits) - logits.mean(axis=0)
-    names = open_dataset("apa", data).where(branch="senate").table["name"].to_list()
+    names = load_dataset("apa", data).where(branch="senate").table["name"].to_list()
     lines = [name for name, rank in zip(names, right.argsort().argsort(), strict=True) for _ in range(rank)]
     (tmp_path / "captions.txt").write_text("\n".join(lines))
     out = tmp_path / "out"

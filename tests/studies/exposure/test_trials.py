@@ -1,4 +1,4 @@
-"""Trials of exposure: worlds are measured as captions and models are, and the wholly unfair one is found."""
+"""Trial of exposure: worlds are measured as captions and models are, and the wholly unfair one is found."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from beholder._audit import audit_models
 from beholder._options import AuditOptions
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.studies.gras.study import GRAS
 
@@ -21,7 +21,7 @@ def options(folder: Path) -> AuditOptions:
 
 
 def test_the_embedded_faces_are_asked_about_the_planted_traits_and_the_controls():
-    (task,) = GRAS.asks.tasks(open_dataset("glasshouse-faces"))
+    (task,) = GRAS.asks.tasks(load_dataset("glasshouse-faces"))
     assert len(task.dataset) == 120
     assert task.prompts.table["concept"].unique(maintain_order=True).to_list() == [t.trait for t in PLANTED_TRAITS]
     assert len(task.prompts) == 24 * 5

@@ -12,7 +12,7 @@ import pytest
 
 from beholder._measure import measure_scores
 from beholder._options import AuditOptions
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.metrics.group_tests import friedman, repeated_measures_anova
 from beholder.scores.imported import import_scores
 from beholder.studies import STUDIES
@@ -85,7 +85,7 @@ def test_the_score_is_set_beside_what_it_says_without_bias(results: pl.DataFrame
 
 
 def test_wording_tests_are_those_of_the_golden_file(folder: Path, data: Path):
-    tasks = STUDIES["gras"].asks.tasks(open_dataset("gras", data))
+    tasks = STUDIES["gras"].asks.tasks(load_dataset("gras", data))
     (matrix,) = import_scores([folder / name for name in SCORES], tasks).matrices
     answers = read_answers({"gras": matrix})
     first = pl.read_parquet(folder / SCORES[0])["file"][:300].to_list()

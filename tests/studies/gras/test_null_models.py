@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from beholder.chapter.finding import Finding
 from beholder.core.results import results_table
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.findings import gras_findings
 from beholder.studies.gras.prompts import gras_prompts
@@ -64,14 +64,14 @@ def check(images: pl.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_on_drawn_faces() -> None:
-    check(open_dataset("glasshouse-faces").table)
+    check(load_dataset("glasshouse-faces").table)
 
 
 @pytest.mark.slow
 @pytest.mark.real
 def test_on_the_photographs_at_hand(data: Path) -> None:
     """The 1,674 photographs are not balanced as the study's selection is; skin tones have people and sources."""
-    whole = open_dataset("gras", data)
+    whole = load_dataset("gras", data)
     here = set(whole.present().table["image_id"])
     table = whole.table.filter(pl.col("image_id").is_in(here) | (pl.col("part") == "aiface"))
     assert table.height == 1674 + 1440

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from tokenizers import Tokenizer
 
-from beholder.datasets import open_dataset
+from beholder.datasets import load_dataset
 from beholder.studies import STUDIES
 from beholder.studies.perception.prompts import DIMENSIONS, TEMPLATES
 
@@ -57,7 +57,7 @@ def test_fairfaces_markedness_is_a_number_from_real_rows(results: pl.DataFrame, 
 
 def test_a_groups_warmth_agrees_with_a_computation_by_hand(bridge: Path, data: Path, results: pl.DataFrame):
     """The twenty Black adults that were taken, with onnxruntime and nothing else of ours."""
-    dataset = open_dataset("fairface-adults", data).present()
+    dataset = load_dataset("fairface-adults", data).present()
     chosen = dataset.table[STUDIES["perception"].select(dataset, LIMIT).rows]
     taken = chosen.filter(race="Black")
     files = [Path(uri) for uri in taken["uri"]]

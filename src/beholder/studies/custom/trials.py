@@ -1,4 +1,4 @@
-"""Trials of own prompts: four prompts of one level, by gender and brightness, within branch and image source."""
+"""Trial of own prompts: four prompts of one level, by gender and brightness, within branch and image source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import custom_study
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trials, World
+from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trial, World
 
 PROMPTS = prompt_set("made", [{"text": f"prompt {i}", "level": "all", "concept": f"prompt {i}"} for i in range(4)])
 BY, WITHIN = ("gender", "brightness"), ("branch", "source")
@@ -23,7 +23,7 @@ def measure(world: World, options: MeasureOptions) -> Iterator[Row]:
     yield from rows({"custom": matrix}, replace(options, within=WITHIN))
 
 
-TRIALS = Trials(
+TRIALS = Trial(
     prompts=len(PROMPTS),
     measure=measure,
     true={

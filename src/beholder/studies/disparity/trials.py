@@ -24,7 +24,7 @@ from beholder.studies.disparity.gaps import AP, find_gaps, gap_rows, widened
 from beholder.studies.disparity.scores import GENDER, Cells, ConceptScores, Confidence, concept_scores
 from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trials, World
+from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
 
 CONCEPTS = 5  # odd: in the wholly unfair world both pictures of a concept then have scores of opposite signs
 SURE = 0.7  # confidence with a score above 0, and 1 − SURE below: the same spread in all cells
@@ -45,7 +45,7 @@ def measure(world: World, options: MeasureOptions) -> Iterator[Row]:
     yield from calibration_rows(data, Confidence(confidence, "a world's"), options)
 
 
-TRIALS = Trials(
+TRIALS = Trial(
     prompts=2 * CONCEPTS,
     measure=measure,
     designs=tuple(name for name, design in DESIGNS.items() if design.spread == 1),

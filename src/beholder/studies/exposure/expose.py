@@ -13,7 +13,7 @@ from beholder.core.files import Place
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
 from beholder.core.tables import as_csv
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec
 from beholder.scores.imported import import_scores
@@ -66,7 +66,7 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
 def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
     """Count and measure; every input is checked before anything is counted."""
     audit = options.own.get("run")
-    dataset = open_dataset("apa", options.data)
+    dataset = load_dataset("apa", options.data)
     files = caption_files(captions, options.own.get("column"))
     people = people_table(dataset)
     scores = identity_scores(audit, dataset, options.store) if audit else {}

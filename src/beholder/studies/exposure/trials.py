@@ -1,4 +1,4 @@
-"""Trials of exposure: a world's first score says how often captions name someone, the others what a model sees.
+"""Trial of exposure: a world's first score says how often captions name someone, the others what a model sees.
 
 A name stands for its gender and for nothing else that a picture shows: no model of these worlds knows anyone.
 """
@@ -16,7 +16,7 @@ from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.exposure.measures import RATIO, identity_rows, ratio_rows
 from beholder.studies.public_figures.identity import IDENTITY, known_by_name
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import GENDER_ONLY, WOMAN, Trials, World
+from beholder.studies.worlds import GENDER_ONLY, WOMAN, Trial, World
 
 SEEN = 4  # numbers that a model reads off a picture
 CAPTIONS_DIFFER = (RATIO, "exposure.named")
@@ -46,4 +46,4 @@ def _matrices(pictures: pl.DataFrame, seen: np.ndarray, options: MeasureOptions)
         yield ScoreMatrix("names", part, prompts, ("logit_true",), cells[:, :, None], kind=IDENTITY, part=str(branch))
 
 
-TRIALS = Trials(prompts=1 + SEEN, measure=measure, true={GENDER_ONLY: CAPTIONS_DIFFER}, found=CAPTIONS_DIFFER)
+TRIALS = Trial(prompts=1 + SEEN, measure=measure, true={GENDER_ONLY: CAPTIONS_DIFFER}, found=CAPTIONS_DIFFER)

@@ -54,7 +54,7 @@ class Answers(NamedTuple):
         if rows.any() and not missing.any():
             return self
         there = ~missing[rows]
-        traits, templates = there.any(axis=(0, 2)), there.any(axis=(0, 1))
+        traits, templates = (np.asarray(there.any(axis=axes)) for axes in ((0, 2), (0, 1)))
         if traits.all() and templates.all():
             return self
         axes = ((self.traits, traits), (self.valences, traits), (self.templates, templates))

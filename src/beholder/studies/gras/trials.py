@@ -18,7 +18,7 @@ from beholder.studies.gras.groups import QUESTIONS
 from beholder.studies.gras.measures import gras_rows
 from beholder.studies.gras.prompts import gras_prompts
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import GENDER_ONLY, Trials, World
+from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TRAITS = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
 WORDINGS = {"T1": "Is the person {}?", "T2": "Does the person look {}?"}
@@ -45,7 +45,7 @@ def _turned_race(table: pl.DataFrame) -> pl.Series:
 
 BY_GENDER = ("largest_gap", "other_gap", "attribute", "gap", "valence_share", "valence")
 OF_GENDER = (*(f"gras.{name}:gender" for name in BY_GENDER), "gras.score", "gras.intersection")
-TRIALS = Trials(
+TRIALS = Trial(
     prompts=TRAITS.height * len(WORDINGS),
     measure=_measured,
     true={GENDER_ONLY: OF_GENDER},

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from beholder.core.errors import MissingData
-from beholder.datasets import DATASETS, open_dataset
+from beholder.datasets import DATASETS, load_dataset
 from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
 
 
@@ -15,7 +15,7 @@ def _sizes(data: Path) -> Sizes:
     sizes = dict[tuple[str, str], Size]()
     for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None)):
         with suppress(MissingData):
-            whole, adults = open_dataset(source, data), open_dataset(name, data)
+            whole, adults = load_dataset(source, data), load_dataset(name, data)
             counted = adults.where(split=split) if split else adults
             sizes[name, "images"] = Size(len(counted), part_of_source(len(whole), DATASETS[source].images))
     return sizes

@@ -13,7 +13,7 @@ from beholder.studies.perception.neutral import neutral_test_rows
 from beholder.studies.perception.prompts import NEGATIVE, POSITIVE, Dimension
 from beholder.studies.perception.scores import Judged
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import GENDER_ONLY, Trials, World
+from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 DIMENSIONS = (
     Dimension("warmth", "Warmth", ("warm", "friendly"), POSITIVE, "coldness"),
@@ -38,7 +38,7 @@ def measure(world: World, options: MeasureOptions) -> Iterator[Row]:
 
 CLAIMS = ("gap", "sc_weat", "skew", "ranking", "markedness", "markedness_gap")
 CROSSED = ("perception.gap:race × gender", "perception.neutral_test:race × gender")
-TRIALS = Trials(
+TRIALS = Trial(
     prompts=len(WORDS) + 1,
     measure=measure,
     true={GENDER_ONLY: (*(f"perception.{name}:gender" for name in CLAIMS), *CROSSED)},

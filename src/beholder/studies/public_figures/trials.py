@@ -15,7 +15,7 @@ from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.study import public_figure_measures
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trials, World
+from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trial, World
 
 BRANCHES = {"a": "house", "b": "senate"}
 OCCUPATIONS = ("politician", "receptionist", "teacher", "scientist", "assistant")
@@ -56,10 +56,10 @@ def measured(prefix: str, world: World, options: MeasureOptions) -> Iterator[Row
         yield from measure(matrices, options)
 
 
-def trials(prefix: str) -> Trials:
+def trials(prefix: str) -> Trial:
     """Gender only: all that compares women and men. Source only: the specialty, which the source decides."""
     of_gender = (f"{prefix}.bias", f"{prefix}.branch", f"{prefix}.occupation", f"{prefix}.refusal")
-    return Trials(
+    return Trial(
         prompts=PROMPTS.height + NAMES,
         measure=partial(measured, prefix),
         true={GENDER_ONLY: of_gender, UNFAIR: of_gender, SOURCE_ONLY: (f"{prefix}.association",)},
