@@ -30,7 +30,7 @@ def test_everybody_who_was_audited_is_read_from_the_store(data: Path, tmp_path: 
     run("audit", "null", "-s", "apa", *places, "--limit", 8, "--draws", 100, "-q")
     (people,) = identity_scores(out, load_dataset("apa", data), store).values()
     assert people.height == 40
-    assert people.columns == ["branch", "name", "gain", "known"]
+    assert people.columns == ["name", "gain", "known", "branch"]
     with pytest.raises(MissingData, match="--store"):
         identity_scores(out, load_dataset("apa", data), tmp_path / "elsewhere")
 
