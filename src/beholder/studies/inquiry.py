@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from beholder.comparison import people_of
 from beholder.core.errors import UsageError
@@ -22,10 +21,6 @@ from beholder.datasets.survey import group_counts
 from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study, Tasks
-
-if TYPE_CHECKING:
-    from beholder.studies.study import Study
-
 
 Own = Mapping[str, object]  # the given options of the studies, by name
 
