@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TOOLS := build/tools
+# Compiled files are kept, whatever the environment says: each of the many processes of the tests would compile anew.
+export PYTHONDONTWRITEBYTECODE =
+# Two processes of one thread each fill two cores; more threads would only wait for each other.
+TESTS := OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: setup demo test fast check docs bench fuzz trust lock audit-dependencies sbom clean
 
@@ -22,10 +26,10 @@ demo: setup  ## audit the embedded reference models on the embedded world, offli
 	HF_HUB_OFFLINE=1 $(BIN)/beholder audit --out demo --store demo/store
 
 test: setup  ## everything, the real photographs of ../shared included when they are there
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(TESTS)
 
 fast: setup  ## the quick part, about a minute
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not real"
+	$(TESTS) -m "not slow and not real"
 
 check: setup  ## ruff, strict mypy, and the direction of imports
 	$(BIN)/ruff check src tests speed tools

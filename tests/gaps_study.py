@@ -8,7 +8,9 @@ import polars as pl
 
 from beholder.chapter.chapter import Chapter
 from beholder.chapter.finding import Finding, finding, verdict_of_rows
-from beholder.comparison import compare_groups, comparison_at, group_by, judge, people_of, strata_of
+from beholder.comparison.family import comparison_at, judge
+from beholder.comparison.groups import group_by, people_of, strata_of
+from beholder.comparison.means import compare_groups
 from beholder.core.results import Row
 from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Plans, Study, Tells
 from beholder.studies.worlds import GENDER_ONLY, Trial, World

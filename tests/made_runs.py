@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +13,7 @@ import polars as pl
 import pytest
 
 from beholder._run import Run
-from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE, verdict_of
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE, verdict_of
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
 from beholder.scores.score_matrix import ScoreMatrix
@@ -22,6 +25,11 @@ HOSTILE = "<script>alert(1)</script>"
 BRANCHES = {"actors": (100, 6), "athletes": (109, 16), "house": (436, 7), "senate": (100, 7), "mayors": (100, 7)}
 OCCUPATIONS = ("politician", "teacher", "receptionist", "actor", "actress", "athlete")
 POOLS = {"actors": (40, 60), "politicians": (183, 453), "athletes": (30, 79)}
+
+
+def unpacked(text: str) -> Any:
+    """What `drawing.packed` has put into a page."""
+    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 def share(metric: str, value: float | None, n: int = 100, *, width: float = 0.06, **place: Any) -> Row:

@@ -16,7 +16,7 @@ from beholder._audit import audit_models
 from beholder._compare import _judged, _paired, _parts, compare_models, distinct_names, scored_models
 from beholder._options import AuditOptions
 from beholder._run import Run
-from beholder.comparison import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset

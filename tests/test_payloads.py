@@ -25,7 +25,7 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.report.comparison import write_comparison
 from beholder.report.page import write_page
 from beholder.report.replication import ledger, write_replication
-from beholder.scores.recorded import Places
+from beholder.scores.store import Places
 from beholder.site import build_site
 from beholder.studies.custom.study import custom_study
 from beholder.view import open_gallery
@@ -98,7 +98,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def pages(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Every page that is written to disk."""
-    monkeypatch.setattr("beholder._steps.write_page", lambda report, folder: folder)  # it is written below
+    monkeypatch.setattr("beholder._audit.write_page", lambda report, folder: folder)  # it is written below
     data = f"folder:{folder}"
     options = AuditOptions(dataset=data, out=tmp_path / "run", store=tmp_path / "store", draws=100)
     study = custom_study(WORDS, by=("gender",))

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from beholder._plan import PlanOptions, fitting_studies, plan
 from beholder.cli import app
+from beholder.cli.plan import PlanOptions, fitting_studies, plan
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.results import Row, results_table
 from beholder.datasets import load_dataset

@@ -17,15 +17,14 @@ import pytest
 
 from beholder._audit import audit_models
 from beholder._options import AuditOptions
-from beholder._run import load_run
-from beholder._run_folder import finish, folder_name, locked, run_folder
+from beholder._run import finish, folder_name, load_run, locked, run_folder
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.record import Record
 from beholder.prompts.prompt_set import prompt_set
 from beholder.studies.custom.study import custom_study
 
 STUDY = custom_study(prompt_set("words", [{"text": w, "level": "w", "concept": w} for w in ("kind", "cold")]))
-LOCKS = "from pathlib import Path; from beholder._run_folder import locked; import sys\n"
+LOCKS = "from pathlib import Path; from beholder._run import locked; import sys\n"
 
 
 @pytest.fixture

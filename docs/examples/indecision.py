@@ -30,7 +30,7 @@ def evenness(shares: Any) -> Any:
 
 
 def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Rows of every branch; other sheets ask for names."""
+    """Rows of every branch; other tasks ask for names."""
     parts = {}
     for matrix in matrices.values():
         if matrix.kind == "association" and "occupation" in matrix.prompts["level"]:

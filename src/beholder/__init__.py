@@ -9,24 +9,23 @@ What is listed here and in `beholder.ext` (for plug-ins) stays; everything else 
 Names are loaded when first used, so that `import beholder` is instant and needs no extra.
 """
 
-from __future__ import annotations
-
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beholder._audit import audit
-    from beholder._compare import compare
-    from beholder._measure import measure
-    from beholder._options import AuditOptions
-    from beholder._run import Run, load_run
-    from beholder._training import callback
-    from beholder.core.errors import BeholderError
-    from beholder.datasets import load_dataset
-    from beholder.datasets.dataset import Dataset
-    from beholder.models.load import load_model
-    from beholder.prompts.prompt_set import PromptSet
-    from beholder.report.comparison import Comparison
+    from beholder._audit import audit as audit
+    from beholder._audit import callback as callback
+    from beholder._compare import compare as compare
+    from beholder._measure import measure as measure
+    from beholder._options import AuditOptions as AuditOptions
+    from beholder._run import Run as Run
+    from beholder._run import load_run as load_run
+    from beholder.core.errors import BeholderError as BeholderError
+    from beholder.datasets import load_dataset as load_dataset
+    from beholder.datasets.dataset import Dataset as Dataset
+    from beholder.models.load import load_model as load_model
+    from beholder.prompts.prompt_set import PromptSet as PromptSet
+    from beholder.report.comparison import Comparison as Comparison
 
 _HOME = {
     "AuditOptions": "beholder._options",
@@ -36,28 +35,14 @@ _HOME = {
     "PromptSet": "beholder.prompts.prompt_set",
     "Run": "beholder._run",
     "audit": "beholder._audit",
-    "callback": "beholder._training",
+    "callback": "beholder._audit",
     "compare": "beholder._compare",
     "load_dataset": "beholder.datasets",
     "load_model": "beholder.models.load",
     "load_run": "beholder._run",
     "measure": "beholder._measure",
 }
-__all__ = [
-    "AuditOptions",
-    "BeholderError",
-    "Comparison",
-    "Dataset",
-    "PromptSet",
-    "Run",
-    "audit",
-    "callback",
-    "compare",
-    "load_dataset",
-    "load_model",
-    "load_run",
-    "measure",
-]
+__all__ = [*_HOME]
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,6 @@ that tells what each twentieth adds to each difference, and the engine judges th
 the same photographs can so be distinguished where their own intervals overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
@@ -16,14 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.random import Generator
 
+from beholder._audit import confirm_upload, filled, from_store, measure, run_digest
 from beholder._options import AuditOptions
-from beholder._run import Run, load_run
-from beholder._run_folder import folder_name, run_folder
-from beholder._steps import confirm_upload, filled, from_store, measure, run_digest
-from beholder.comparison import Part, compare_pairs, comparison_at, judge, people_of, shares_of
+from beholder._run import Run, folder_name, load_run, run_folder
+from beholder.comparison.family import Part, comparison_at, judge
+from beholder.comparison.groups import people_of
+from beholder.comparison.shuffles import compare_pairs, shares_of
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
+from beholder.core.record import Record
 from beholder.core.results import KEY
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS
@@ -33,7 +34,7 @@ from beholder.models.spec import ModelSpec
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
 from beholder.report.scorecard import WHOLES
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.scores.store import Store
+from beholder.scores.store import Store, recorded_specs
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import Inquiry, open_inquiries
 from beholder.studies.study import MeasureOptions, Study
@@ -42,6 +43,7 @@ PARTS = 20  # parts into which people are dealt. More cost more and say little m
 NOT_JUDGED = "fewer than six parts of the people move it, or it is not there without some of them"
 KINDS = 12  # an attribute with at most so many values is one that people are spread by
 Matrices = list[ScoreMatrix]
+Paired = tuple[list[Entry], Part]  # the differences of one model from the first on one inquiry
 Numbers = dict[Any, tuple[float, int]]  # a value and how many it counts, by what identifies a study's numbers apart
 
 
@@ -55,16 +57,11 @@ class Scored(NamedTuple):
 
 def scored_models(run: Run, stores: Sequence[Place]) -> list[Scored]:
     """The models of a run, each with the store that has its scores."""
-    models: dict[str, list[ModelSpec]] = {}
-    for entry in run.record.models:
-        if "digest" not in entry or "revision" not in entry:
-            raise UsageError(
-                f"{run.folder} was made from scores in files. Only runs of `beholder audit` can be compared."
-            )
-        spec = ModelSpec(**{name: entry[name] for name in ModelSpec.__dataclass_fields__})
-        models.setdefault(spec.name, []).append(spec)
-    holding = {name: [store for store in stores if Store(store).holds(specs[0])] for name, specs in models.items()}
-    return [Scored(name, tuple(specs), (holding[name] or stores)[0]) for name, specs in models.items()]
+    models = recorded_specs(run.record)
+    if sum(map(len, models.values())) < len(run.record.models):
+        raise UsageError(f"{run.folder} was made from scores in files. Only runs of `beholder audit` can be compared.")
+    holding = {name: [store for store in stores if Store(store).holds(ways[0])] for name, ways in models.items()}
+    return [Scored(name, tuple(ways), (holding[name] or stores)[0]) for name, ways in models.items()]
 
 
 def distinct_names(models: Sequence[tuple[str, str | Scored]]) -> list[str | Scored]:
@@ -131,17 +128,12 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
 def compare_models(
     models: Sequence[str | Scored], studies: Sequence[str | Study], options: AuditOptions, *, parts: int = PARTS
 ) -> Comparison:
-    """Every number that has an interval for the first model and for another, with the interval of the difference.
-
-    The comparison is written into its folder, with its page.
-    """
+    """Every number that has an interval for two models, with that of their difference; written with its page."""
     names = [model if isinstance(model, str) else model.name for model in models]
     if len(names) < 2 or len(set(names)) < len(names):
         raise UsageError(f"Name two models or more, each once; these were named: {', '.join(names) or 'none'}.")
-    run = Run()
-    run.record.command = list(options.command)
-    asked_for = {"seed": options.seed, "person": options.person, "limit": options.limit}
-    run.record.settings = {**asked_for, "parts": parts}
+    settings = {"seed": options.seed, "person": options.person, "limit": options.limit, "parts": parts}
+    run = Run(record=Record(command=list(options.command), settings=settings))
     asked = [STUDIES[study] if isinstance(study, str) else study for study in studies]
     inquiries = [inquiry for study in asked for inquiry in open_inquiries(study, options, run.record)]
     run.record.digest = run_digest(run, models, inquiries, options)
@@ -167,25 +159,17 @@ def _matrices(model: str | Scored, inquiries: Sequence[Inquiry], options: AuditO
         return [filled(scorer, inquiry, options, run) for inquiry in inquiries]
     for spec in model.specs:
         run.record.add_model({**spec.as_dict(), "notes": []})
-    return [_from_store(model, inquiry, options) for inquiry in inquiries]
-
-
-def _from_store(model: Scored, inquiry: Inquiry, options: AuditOptions) -> Matrices:
-    matrices = from_store(model.specs, inquiry, replace(options, store=model.store))
-    if matrices is None:
-        raise MissingData(
-            f"The store {model.store} has no scores of {model.name} for {inquiry.study.name} on "
-            f"{inquiry.dataset.name}.\n"
-            "Name the store that the audit used with --store, or name the model in place of its run."
-        )
-    return matrices
-
-
-class Paired(NamedTuple):
-    """The differences of one model from the first on one inquiry."""
-
-    rows: list[Entry]
-    part: Part
+    found = []
+    for inquiry in inquiries:
+        matrices = from_store(model.specs, inquiry, replace(options, store=model.store))
+        if matrices is None:
+            raise MissingData(
+                f"The store {model.store} has no scores of {model.name} for {inquiry.study.name} on "
+                f"{inquiry.dataset.name}.\n"
+                "Name the store that the audit used with --store, or name the model in place of its run."
+            )
+        found.append(matrices)
+    return found
 
 
 def _paired(
@@ -222,11 +206,7 @@ def _paired(
 
 
 def _differences(
-    study: Study,
-    first: pl.DataFrame,
-    second: pl.DataFrame,
-    turns: Sequence[tuple[Numbers, Numbers]],
-    rng: np.random.Generator,
+    study: Study, first: pl.DataFrame, second: pl.DataFrame, turns: Sequence[tuple[Numbers, Numbers]], rng: Generator
 ) -> Paired:
     """Numbers that are estimates of both; what is alike whoever is left out is a fact of the data, and not listed."""
     wholes, known = (_numbers(first), _numbers(second)), _estimated(first, study) & _estimated(second, study)
@@ -247,14 +227,14 @@ def _differences(
         }
         for place in np.flatnonzero(listed)
     ]
-    return Paired(rows, compare_pairs(shares, weights, rng))
+    return rows, compare_pairs(shares, weights, rng)
 
 
 def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
     """All differences of one model, on all inquiries, as one family."""
     rows = []
-    for pair, judged in zip(pairs, judge([pair.part for pair in pairs]), strict=True):
-        for place, row in enumerate(pair.rows):
+    for (differences, _), judged in zip(pairs, judge([part for _, part in pairs]), strict=True):
+        for place, row in enumerate(differences):
             found, whole = comparison_at(judged, place), WHOLES.get(row["unit"], np.inf)
             gap = row["against"] is not None or min(row["first"], row["second"]) < 0
             reach = 2 * whole if gap else whole  # no two shares, or gaps of shares, can differ by more
@@ -281,10 +261,7 @@ _key = attrgetter(*KEY)
 
 
 def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
-    """The numbers that have an interval or a verdict; the others (statistics, quantiles, counts) are no estimates.
-
-    What shuffled labels give is none either: it is what chance does, whatever the model.
-    """
+    """The numbers that have an interval or a verdict, less those of shuffled labels, which chance gives any model."""
     by_chance = [metric.name for metric in study.measures.metrics if metric.chance_only]
     estimated = pl.col("low").is_not_null() | pl.col("verdict").is_not_null()
     return set(results.filter(estimated & ~pl.col("metric").is_in(by_chance)).select(KEY).iter_rows())

@@ -11,8 +11,6 @@ breaks it, and is undecided in between, and where there is too little data. What
 shown. Where a number was also measured within strata, that row decides, unless the rule names a `variant`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +41,6 @@ BETTER = ("closer", "higher", "lower")
 ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}  # verdicts as rules of earlier versions name them
 PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
 LEVEL = 0.05  # how often an unchanged model may fail by chance, over all numbers that are compared with the baseline
-Row = Fields
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Verdict(NamedTuple):
     """What became of a rule at one number; `row` is None where there was none."""
 
     rule: Rule
-    row: Row | None
+    row: Fields | None
     verdict: str
     reason: str
 
@@ -148,11 +145,8 @@ def _is_number(value: object) -> bool:
 
 def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared: Iterable[str] = ()) -> None:
     """Raise for a metric, finding, subset, group … that does not exist: a misspelt rule must not decide anything."""
-    metrics = {
-        *results["metric"],
-        *declared,
-        *(each.name for study in STUDIES.values() for each in study.measures.metrics),
-    }
+    listed = (each.name for study in STUDIES.values() for each in study.measures.metrics)
+    metrics = {*results["metric"], *declared, *listed}
     for rule in rules:
         chapters = [(study.name, study.part("chapter")) for study in STUDIES.values() if rule.finding]
         questions = [f"{name}.{kind}" for name, chapter in chapters if chapter for kind in chapter.questions]
@@ -242,7 +236,7 @@ def _findings_judged(rule: Rule, findings: Sequence[Finding]) -> Iterator[Verdic
         yield Verdict(rule, {**whose, **numbers}, verdict, f"{each.marked}: {each.headline}")
 
 
-def decided(rule: Rule, row: Row) -> tuple[str, str]:
+def decided(rule: Rule, row: Fields) -> tuple[str, str]:
     """The verdict on one number, and why."""
     value, low, high = row["value"], row["low"], row["high"]
     if value is None:
@@ -262,7 +256,7 @@ def decided(rule: Rule, row: Row) -> tuple[str, str]:
     return UNDECIDED, f"the value {'keeps' if kept else 'breaks'} the bound, and the interval allows both"
 
 
-def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
+def decided_change(rule: Rule, row: Fields, wider: float = 1.0) -> tuple[str, str]:
     """The verdict on a change since the baseline, and why; its interval is made `wider`, as many are looked at."""
     if row["first"] is None and row["second"] is None:
         return UNDECIDED, "measured in neither run"
@@ -285,7 +279,7 @@ def decided_change(rule: Rule, row: Row, wider: float = 1.0) -> tuple[str, str]:
     return UNDECIDED, f"{change}: it may be more than is allowed"
 
 
-def worsening(better: str, row: Row, wider: float = 1.0) -> tuple[float, float | None, float | None]:
+def worsening(better: str, row: Fields, wider: float = 1.0) -> tuple[float, float | None, float | None]:
     """By how much a number became worse, with its interval: below 0 is better.
 
     Distances of ratios from their landmark are counted on the scale of logarithms: half is as far as double.
@@ -314,10 +308,8 @@ def worsening(better: str, row: Row, wider: float = 1.0) -> tuple[float, float |
 
 @cache
 def _wider(compared: int, n: int | None) -> float:
-    """How much wider an interval is if all of them together shall be wrong in one of twenty cases only.
-
-    Tails are those of Student's t with half of a run's people, as most numbers are about two groups.
-    """
+    """How much wider an interval is if all of them together shall be wrong in one of twenty cases only."""
+    # Student's t with half of a run's people, as most numbers are about two groups.
     tail = 1 - LEVEL / 2 / max(1, compared)
     return float(student.ppf(tail, max(2.0, (n or 0) / 2 - 1)) / norm.ppf(1 - LEVEL / 2)) if compared else 1.0
 

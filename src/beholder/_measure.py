@@ -1,26 +1,34 @@
-"""The straight line with scores made elsewhere in the place of a model."""
-
-from __future__ import annotations
+"""The straight line without a model: scores made elsewhere are measured, and those in the store verify a run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import polars as pl
+
+from beholder._audit import add_across, from_store, new_run, run_digest, written
+from beholder._audit import measure as measured_table
 from beholder._options import AuditOptions
-from beholder._run import Run
-from beholder._run_folder import file_stamps, folder_name, run_folder
-from beholder._steps import measure as measured_table
-from beholder._steps import new_run, run_digest, written
+from beholder._run import Run, file_stamps, folder_name, run_folder
 from beholder.core.digests import digest
-from beholder.core.errors import BadScores
+from beholder.core.errors import BadScores, MissingData
+from beholder.core.results import KEY
 from beholder.datasets import load_dataset
+from beholder.models.spec import ModelSpec
 from beholder.scores.imported import Imported, import_scores
 from beholder.scores.score_matrix import Task
+from beholder.scores.store import recorded_specs
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import datasets_here, open_inquiry
+from beholder.studies.inquiry import Inquiry, datasets_here, open_inquiries, open_inquiry
 from beholder.studies.study import Study
+
+Files = Sequence[Path]
+ROW = ("study", "model", "dataset", *KEY)
+NUMBERS = ("value", "low", "high", "p_value", "expected", "chance")
+EXACT = ("n", "unit", "verdict", "equivalence")
+TOLERANCE = 1e-6  # a smaller difference, in units of the number, is that of another machine's rounding
 
 
 def measure(
@@ -44,11 +52,7 @@ def measure(
 
 
 def measure_scores(
-    study: Study,
-    scores: Sequence[Path] | Mapping[str, Sequence[Path]],
-    options: AuditOptions,
-    *,
-    model: str = "imported",
+    study: Study, scores: Files | Mapping[str, Files], options: AuditOptions, *, model: str = "imported"
 ) -> Run:
     """A study's measures on imported scores, as a run with its page; a mapping has the files of several models."""
     by_model = scores if isinstance(scores, Mapping) else {model: scores}
@@ -72,7 +76,7 @@ def measure_scores(
         return written(run, [study], options)
 
 
-def _imported(scores: Sequence[Path], layouts: Sequence[Sequence[Task]]) -> Imported:
+def _imported(scores: Files, layouts: Sequence[Sequence[Task]]) -> Imported:
     """The scores by the first layout that they fit; the error is that of the study's own prompts."""
     for tasks in layouts:
         with suppress(BadScores):
@@ -80,7 +84,7 @@ def _imported(scores: Sequence[Path], layouts: Sequence[Sequence[Task]]) -> Impo
     return import_scores(scores, layouts[0])
 
 
-def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions) -> str | None:
+def _scored_dataset(study: Study, scores: Files, options: AuditOptions) -> str | None:
     """Which of a study's data sets the scores are about, where it has several; None where it has not."""
     if not study.asks.all_datasets or options.data is None:
         return None
@@ -93,3 +97,64 @@ def _scored_dataset(study: Study, scores: Sequence[Path], options: AuditOptions)
             continue
         return name
     return names[-1]
+
+
+# `beholder verify`: does a run's table come out again, measured anew from the store and without its models?
+
+
+class Verified(NamedTuple):
+    """The rows of a run, by what became of them."""
+
+    same: int
+    changed: pl.DataFrame  # with the old numbers, and the new ones as `NAME_now`
+    gone: pl.DataFrame
+    new: pl.DataFrame
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing changed."""
+        return self.changed.is_empty() and self.gone.is_empty() and self.new.is_empty()
+
+
+def verify_run(run: Run, studies: Sequence[Study], options: AuditOptions) -> Verified:
+    """Measure everything again from the scores in the store, and set it beside the run's results."""
+    again = Run()
+    inquiries = [inquiry for study in studies for inquiry in open_inquiries(study, options, again.record)]
+    for name, ways in recorded_specs(run.record).items():
+        for inquiry in inquiries:
+            if not run.results.filter(study=inquiry.study.name, model=name, dataset=inquiry.dataset.name).is_empty():
+                again.add(_measured(name, ways, inquiry, run, options))
+    add_across(again, studies, options)
+    return compared(run.results, again.results)
+
+
+def _measured(name: str, ways: Sequence[ModelSpec], inquiry: Inquiry, run: Run, options: AuditOptions) -> pl.DataFrame:
+    matrices = from_store(ways, inquiry, options)
+    readable = ~pl.col("uri").is_in([entry["image"] for entry in run.record.bad_images])
+    if matrices is None or any(
+        matrix.images.height < (matrix.dataset or inquiry.dataset).table.filter(readable).height for matrix in matrices
+    ):
+        raise MissingData(
+            f"The store {options.store} lacks scores of {name} for {inquiry.study.name} on {inquiry.dataset.name}.\n"
+            "Name the store that the audit used with --store. Or repeat the audit, which fills it."
+        )
+    return measured_table(inquiry, matrices, options.measure, model=name)
+
+
+def compared(before: pl.DataFrame, now: pl.DataFrame) -> Verified:
+    """Two tables of results, row by row."""
+    old, new = (table.with_columns(row=pl.int_range(pl.len()).over(ROW)) for table in (before, now))
+    keys = [*ROW, "row"]
+    both = old.join(new, on=keys, how="inner", nulls_equal=True, suffix="_now", maintain_order="left")
+    differs = pl.any_horizontal(
+        *(~_close(name) for name in NUMBERS), *(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in EXACT)
+    )
+    changed = both.filter(differs)
+    gone, added = (a.join(b, on=keys, how="anti", nulls_equal=True) for a, b in ((old, new), (new, old)))
+    return Verified(both.height - changed.height, changed, gone, added)
+
+
+def _close(name: str) -> pl.Expr:
+    old, new = pl.col(name), pl.col(f"{name}_now")
+    near = (old - new).abs() <= TOLERANCE * pl.max_horizontal(pl.lit(1.0), old.abs())
+    return (old.is_null() & new.is_null()) | near.fill_null(False)

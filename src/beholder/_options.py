@@ -4,8 +4,6 @@ What loading, filling and measuring need is declared where it is used (`LoadOpti
 `DataChoice`); `AuditOptions` has all of it, and the command line, `beholder.audit()` and `audit.toml` take its fields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -79,8 +77,7 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
         flags=("--yes",),
         panel=MODEL,
     )
-    """Whether pictures may be sent to a server; a function gets what would be sent, and where.
-    A server on this machine needs no permission."""
+    """Whether pictures may be sent to a server that is not here; a function gets what would be sent, and where."""
     perturb: int = option(
         0,
         "Measure again after this many small changes of every picture (JPEG quality, a pixel of crop, resizing), and "

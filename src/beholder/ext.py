@@ -9,19 +9,9 @@ here nor in `beholder` is private.
 from beholder.chapter.chapter import Cell, Chapter, Question, Table
 from beholder.chapter.charts import Figure, chart, percent_axis
 from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
-from beholder.comparison import (
-    DIFFERENCE,
-    Comparison,
-    Groups,
-    People,
-    Strata,
-    compare_groups,
-    comparison_at,
-    group_by,
-    judge,
-    people_of,
-    strata_of,
-)
+from beholder.comparison.family import DIFFERENCE, Comparison, comparison_at, judge
+from beholder.comparison.groups import Groups, People, Strata, group_by, people_of, strata_of
+from beholder.comparison.means import compare_groups
 from beholder.comparison.power import Design, detectable
 from beholder.core.errors import DataError, MissingData, ModelError, OutOfMemory, UnusableScore
 from beholder.core.results import Row
@@ -40,79 +30,35 @@ from beholder.studies.rows import PlanOptions, mean_row
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
+# A study
 __all__ = [
-    "DATASETS",
-    "DIFFERENCE",
-    "GENDER_ONLY",
     "STUDIES",
-    "Answerer",
     "Asks",
-    "Cell",
-    "Chapter",
-    "Comparison",
-    "ContrastiveScorer",
-    "DataError",
-    "DatasetSource",
-    "Design",
-    "Embedder",
-    "Family",
-    "Figure",
-    "Finding",
-    "Floats",
-    "Groups",
-    "Instruction",
-    "LoadOptions",
-    "Matrices",
     "MeasureOptions",
     "Measures",
     "Metric",
-    "MissingData",
-    "ModelError",
-    "ModelSpec",
     "Option",
-    "OutOfMemory",
-    "People",
     "PlanOptions",
     "Plans",
-    "Portrait",
-    "Printed",
-    "Question",
-    "Row",
-    "ScoreMatrix",
-    "Scorer",
-    "Source",
-    "Strata",
     "Study",
-    "Table",
-    "Task",
     "Tells",
-    "Trial",
-    "UnusableScore",
-    "World",
-    "chart",
-    "compare_groups",
-    "comparison_at",
-    "correct_for",
-    "deciding_rows",
-    "detectable",
-    "embed_in_batches",
-    "finding",
-    "group_by",
-    "judge",
-    "mean_row",
-    "people_of",
-    "percent_axis",
-    "prompt_set",
-    "read_prompts",
-    "register_dataset",
-    "register_model",
-    "register_study",
-    "render",
-    "softmax",
-    "strata_of",
-    "valued",
-    "verdict_of_rows",
 ]
+__all__ += ["Tells", "register_study"]
+# Its prompts, scores and rows
+__all__ += ["Instruction", "Matrices", "Row", "ScoreMatrix", "Task", "correct_for", "mean_row", "prompt_set"]
+__all__ += ["read_prompts", "softmax"]
+# Its comparisons
+__all__ += ["DIFFERENCE", "Comparison", "Design", "Groups", "People", "Strata", "comparison_at", "detectable", "judge"]
+__all__ += ["compare_groups", "group_by", "people_of", "strata_of"]
+# Its chapter of the page
+__all__ += ["Cell", "Chapter", "Figure", "Finding", "Printed", "Question", "Source", "Table", "chart", "percent_axis"]
+__all__ += ["deciding_rows", "finding", "valued", "verdict_of_rows"]
+# Its worlds of known truth
+__all__ += ["GENDER_ONLY", "Portrait", "Trial", "World", "render"]
+# Models and data sets
+__all__ += ["Answerer", "ContrastiveScorer", "Embedder", "Family", "Floats", "LoadOptions", "ModelSpec", "Scorer"]
+__all__ += ["DATASETS", "DatasetSource", "embed_in_batches", "register_dataset", "register_model"]
+__all__ += ["DataError", "MissingData", "ModelError", "OutOfMemory", "UnusableScore"]
 
 
 def register_study(study: Study) -> None:

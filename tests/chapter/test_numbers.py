@@ -7,7 +7,6 @@ import pytest
 from beholder.chapter import numbers
 from beholder.chapter.numbers import (
     Result,
-    chance,
     count,
     drawn,
     listed,
@@ -71,10 +70,9 @@ def test_numbers_as_text(made: str, text: str) -> None:
     assert made == text
 
 
-def test_chance_is_a_number_of_its_own_and_tells_among_how_many() -> None:
-    known = {**row(0.5), "chance": 1 / 109}
-    assert (chance(known), options(known)) == (1 / 109, 109)
-    assert (chance(row(0.5)), options(row(0.5))) == (None, None)
+def test_chance_tells_among_how_many() -> None:
+    assert options({**row(0.5), "chance": 1 / 109}) == 109
+    assert options(row(0.5)) is None
 
 
 def test_equal_values_make_no_range() -> None:

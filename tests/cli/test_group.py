@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from beholder.cli import app
-from beholder.cli.commands import Stops, stopped
+from beholder.cli import Stops, app, stopped
 from beholder.core.errors import UsageError
 
 RUN = CliRunner()

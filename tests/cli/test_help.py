@@ -10,8 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from beholder.cli import app
-from beholder.cli.commands import COMMANDS
+from beholder.cli import COMMANDS, app
 from beholder.studies import STUDIES
 
 RUN = CliRunner()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.cli.listing import form_rows, model_rows, readable
+from beholder.cli.data import form_rows, model_rows, readable
 
 
 def test_every_reference_model_and_every_form_has_a_line():

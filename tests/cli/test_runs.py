@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from beholder._measure import compared
 from beholder._run import Run
-from beholder._verify import compared
 from beholder.cli import app
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.results import SCHEMA, read_results

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from beholder.cli import app
-from beholder.cli.store import AGES, SIZES, _parsed
+from beholder.cli.runs import AGES, SIZES, _parsed
 from beholder.core.errors import MissingData, UnknownName, UsageError
 from beholder.datasets import load_dataset
 from beholder.models.scorer import NullScorer

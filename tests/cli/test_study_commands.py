@@ -34,12 +34,12 @@ def test_a_command_leaves_a_run_with_its_own_files(
         results = results_table([row], study="exposure", model="captions", dataset="apa")
         return Measured(results, Record(studies=["exposure"]), {"own.txt": b"more"})
 
-    monkeypatch.setattr("beholder.studies.exposure.expose.expose", measured)
+    monkeypatch.setattr("beholder.studies.exposure.study.expose", measured)
     out = tmp_path / "run"
     words = ["exposure", "a.txt", "b.txt", "--out", out, "--column", "text", "--draws", 150, "--json"]
     answer = json.loads(invoke(*words))
     assert [row["value"] for row in answer["results"]] == [2.0]
     assert (out / "own.txt").read_bytes() == b"more"
     assert {"results.parquet", "run.json", "findings.json", "report.html"} <= {path.name for path in out.iterdir()}
-    assert given[0].own == {"column": "text"}
+    assert given[0].study_options == {"column": "text"}
     assert given[0].measure.draws == 150

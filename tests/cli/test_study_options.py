@@ -12,7 +12,7 @@ from beholder.cli import app
 from beholder.cli.options import study_options
 from beholder.core.errors import UnknownName, UsageError
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import chosen_studies, with_own_options
+from beholder.studies.inquiry import chosen_studies, with_study_options
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_an_option_that_several_studies_share_is_there_once():
 
 
 def test_a_study_is_left_as_it_is_without_options_of_its_own(tmp_path: Path):
-    assert with_own_options(STUDIES["apa"], {"traits": tmp_path}) is STUDIES["apa"]
+    assert with_study_options(STUDIES["apa"], {"traits": tmp_path}) is STUDIES["apa"]
     traits = tmp_path / "traits.csv"
     traits.write_text("trait,valence\nkind,positive\ncold,negative\n")
-    assert with_own_options(STUDIES["gras"], {"traits": traits}) is not STUDIES["gras"]
+    assert with_study_options(STUDIES["gras"], {"traits": traits}) is not STUDIES["gras"]

@@ -10,29 +10,11 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from beholder.comparison import (
-    DIFFERENCE,
-    TOO_LITTLE,
-    Groups,
-    People,
-    ShuffledGroups,
-    additive_strata,
-    compare_groups,
-    compare_slopes,
-    comparison_at,
-    exchanged,
-    group_by,
-    judge,
-    levels_of,
-    part_from_null,
-    people_of,
-    ratio_bounds,
-    strata_of,
-)
-from beholder.comparison.family import largest_of
-from beholder.comparison.means import OPEN
+from beholder.comparison.family import DIFFERENCE, TOO_LITTLE, comparison_at, judge, largest_of, part_from_null
+from beholder.comparison.groups import Groups, People, additive_strata, group_by, people_of, strata_of
+from beholder.comparison.means import OPEN, ShuffledGroups, compare_groups, compare_slopes, levels_of, ratio_bounds
 from beholder.comparison.power import Design, detectable, noise_of
-from beholder.comparison.shuffles import Shuffles, arrangements
+from beholder.comparison.shuffles import Shuffles, arrangements, exchanged
 
 
 @pytest.fixture
@@ -205,7 +187,7 @@ def test_labels_that_are_the_groups_cannot_be_taken_off():
     strata = strata_of(table, group_by(table, ("gender",)), ["title"], People(np.arange(20)))
     assert strata.coincide == ("title",)
     assert strata.variant is None
-    assert strata.note == "gender and title cannot be told apart here"
+    assert strata.note == "gender and title cannot be distinguished here"
 
 
 def test_thin_crossings_are_taken_off_additively(rng):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from beholder.comparison import compare_pairs, judge
-from beholder.comparison.shuffles import _estimates
+from beholder.comparison.family import judge
+from beholder.comparison.shuffles import _estimates, compare_pairs
 
 
 def paired(differences: np.ndarray, seed: int = 0, shuffles: int = 999):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from beholder.core.errors import DataError
-from beholder.core.files import leads_out, links_out
+from beholder.core.errors import DataError, MissingData
+from beholder.core.files import leads_out, links_out, place
+from beholder.core.remote import file_system
 from beholder.datasets import load_dataset
 
 OUT = ("..", "../a", "a/../../b", "a\\..\\..\\b", "/etc/passwd", "\\\\host\\share\\a", "c:\\a", "s3://x/y", "a\0b")
@@ -21,6 +22,19 @@ def test_a_name_that_leads_out_is_found(name: str):
 @pytest.mark.parametrize("name", ["a.jpg", "a/b c/ü.jpg", "..a.jpg", "a..b", "./a.jpg", "ab:c/d e.jpg"])
 def test_any_other_name_is_left_alone(name: str):
     assert not leads_out(name)
+
+
+@pytest.mark.parametrize("protocol", ["zip", "github", "http", "simplecache::s3", "zip://a.csv::memory"])
+def test_a_protocol_that_is_not_in_the_list_is_refused(protocol: str):
+    uri = f"{protocol}://bucket/a"
+    fault = "URIs cannot be chained with '::'" if "::" in uri else f"the protocol '{protocol}' is not allowed"
+    for open_it in (place, Path, file_system, lambda uri: load_dataset(f"folder:{uri}")):
+        with pytest.raises(MissingData) as refused:
+            place(open_it(uri))
+        message = str(refused.value)
+        assert fault in message
+        assert "Allowed: abfs, abfss, adl, az, file, gcs, gs, hf, memory" in message
+        assert message.endswith("Copy the files to one of these, or here.")
 
 
 def test_links_are_followed_to_where_they_end(tmp_path: Path):

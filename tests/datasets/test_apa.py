@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.comparison import people_of
+from beholder.comparison.groups import people_of
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets import load_dataset
 from beholder.datasets.apa import BRANCHES, load

@@ -173,7 +173,7 @@ def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         load_dataset(f"wds:{tmp_path}")
     with pytest.raises(MissingData, match=r"2 of 2 tars are not there; the first is .*a-1\.tar"):
         load_dataset(f"wds:{tmp_path}/a-{{1..2}}.tar")
-    with pytest.raises(MissingData, match="nowhere:// cannot be opened: Protocol not known"):
+    with pytest.raises(MissingData, match="nowhere:// cannot be opened: the protocol 'nowhere' is not allowed"):
         load_dataset("wds:nowhere://")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(Exception, match=r"beholder\[remote\]"):

@@ -17,7 +17,7 @@ import pytest
 from faults.disk import Disk
 from faults.toy import Pairs, Towers, lacking, scores, toy_task
 
-from beholder.cli.commands import REFUSED
+from beholder.cli import REFUSED
 from beholder.core.errors import BeholderError
 from beholder.scores import fill as filling
 from beholder.scores import shelf as shelves

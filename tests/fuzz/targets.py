@@ -51,7 +51,7 @@ from beholder.report.exports import FORMATS
 from beholder.report.facts import prompts_asked
 from beholder.report.page import render
 from beholder.report.report import build_report, sensitivity_table
-from beholder.scores.imported import import_scores, read_sheet
+from beholder.scores.imported import import_scores, read_score_file
 from beholder.scores.score_matrix import Task
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_words
@@ -60,7 +60,7 @@ from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
 from beholder.studies.gras.prompts import read_traits
 from beholder.studies.perception.prompts import read_dimensions
-from beholder.studies.perception.ratings import read_ratings
+from beholder.studies.perception.scores import read_ratings
 from beholder.studies.study import MeasureOptions
 
 ROOT = Path(__file__).parents[2]
@@ -466,7 +466,13 @@ def _scores() -> list[Target]:
         ),
         one("logits_x.npy", npy(cells), measured, name="scores.npy"),
         *(
-            one(name, path.read_bytes(), lambda path: read_sheet(path, [task()]), name=f"scores{name[1:]}", weight=0.3)
+            one(
+                name,
+                path.read_bytes(),
+                lambda path: read_score_file(path, [task()]),
+                name=f"scores{name[1:]}",
+                weight=0.3,
+            )
             for name, path in logs.items()
         ),
         Target("boxes.json", "boxes.json", boxes, lambda folder: predicted(folder / "boxes.json")),

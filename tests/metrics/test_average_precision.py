@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from metrics.groups import average_precision
 from sklearn.metrics import average_precision_score
 
-from beholder.metrics.average_precision import Ranking, average_precision
+from beholder.metrics.average_precision import Ranking
 
 
 def tied(seed: int, n: int, levels: int, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

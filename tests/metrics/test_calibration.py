@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from metrics.groups import calibration
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from beholder.core.errors import UsageError
-from beholder.metrics.calibration import (
-    Calibrated,
-    adaptive_bins,
-    calibration,
-    cross_fitted,
-    isotonic,
-    platt,
-    reliability,
-)
+from beholder.metrics.calibration import Calibrated, adaptive_bins, cross_fitted, isotonic, platt, reliability
 
 
 def scored(n: int = 500, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from metrics.groups import difference_reach
+from metrics.groups import average_precision, difference_reach
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from beholder.metrics.average_precision import average_precision, left_out
+from beholder.metrics.average_precision import left_out
 
 
 def rankings(

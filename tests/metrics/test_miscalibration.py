@@ -6,10 +6,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from metrics.groups import difference_reach
+from metrics.groups import calibration, difference_reach
 from scipy.special import expit, logit
 
-from beholder.metrics.calibration import MatchedBins, Miscalibration, calibration, miscalibration
+from beholder.metrics.calibration import MatchedBins, Miscalibration, miscalibration
 
 
 def world(n: int, rng: np.random.Generator, *, off: float = 0.0, lumps: bool = False):

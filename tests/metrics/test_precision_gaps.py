@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from metrics.groups import average_precision
 from scipy.stats import norm
 
-from beholder.metrics.average_precision import (
-    LabelShuffles,
-    average_precision,
-    measured,
-    prevalences,
-    resampled,
-    shuffled,
-)
+from beholder.metrics.average_precision import LabelShuffles, measured, prevalences, resampled, shuffled
 from beholder.metrics.intervals import Resampler, centred_interval
 
 RNG = np.random.default_rng

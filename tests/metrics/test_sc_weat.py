@@ -5,14 +5,27 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from statistics import fmean, pstdev, stdev
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
 
-from beholder.metrics.association import sc_weat
+from beholder.metrics.association import spreads
 
 PAIRS = {"white-black": "race", "asian-black": "race", "asian-white": "race", "male-female": "gender"}
+
+
+class Association(NamedTuple):
+    difference: np.ndarray
+    effect: np.ndarray
+
+
+def sc_weat(a: np.ndarray, b: np.ndarray, *, ddof: int = 1) -> Association:
+    """Difference of means and effect size of every column, as the study makes it of `spreads`."""
+    a, b = (part.reshape(len(part), -1) for part in (a, b))
+    difference = a.mean(axis=0) - b.mean(axis=0)
+    return Association(difference, difference / spreads(np.concatenate([a, b]), ddof=ddof))
 
 
 def rng() -> np.random.Generator:

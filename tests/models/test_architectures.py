@@ -9,7 +9,7 @@ import family_sweep_matching
 import family_sweep_towers
 import pytest
 
-from beholder.cli.listing import architecture_rows
+from beholder.cli.data import architecture_rows
 from beholder.models.catalog import KIND_OF_TASK, architectures
 
 pytest.importorskip("transformers")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from models_table import markdown_notes, markdown_tables
 
-from beholder.cli.listing import model_rows
+from beholder.cli.data import model_rows
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models import catalog as module
 from beholder.models import load
@@ -198,7 +198,7 @@ def test_this_machine_has_memory() -> None:
 
 
 def test_the_list_is_filtered_by_family_study_size_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beholder.cli.listing.this_machine", lambda: Machine(memory=10**9, gpu_memory=0))
+    monkeypatch.setattr("beholder.cli.data.this_machine", lambda: Machine(memory=10**9, gpu_memory=0))
     assert {row["name"] for row in model_rows(family="matching")} == {"ALBEF", "BLIP"}
     assert len(model_rows(study="pfi", max_parameters="200M")) == 3
     small = model_rows(fits=True)

@@ -15,6 +15,6 @@ def test_braces_in_a_prompt_are_only_braces(prompt: str):
 def test_equal_instructions_are_equal_and_cannot_be_changed():
     first, second = (Instruction("{}", yes="yes", no="no") for _ in range(2))
     assert first == second
-    assert first != Instruction("{}", yes="yes", no="no", read_off="No")
+    assert first != Instruction("{}", yes="yes", no="no", measure="No")
     with pytest.raises(AttributeError):
         first.yes = "true"  # type: ignore[misc]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from beholder.studies.gras.printed import gras_results
 from beholder.studies.gras.prompts import read_traits
+from beholder.studies.gras.study import gras_results
 
 
 def score(model: str) -> float:

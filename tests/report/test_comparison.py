@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from beholder.comparison import verdict_of
+from beholder.comparison.family import verdict_of
 from beholder.core.record import Record
 from beholder.report.comparison import (
     Comparison,

@@ -12,7 +12,7 @@ import pytest
 from beholder.core.results import Row, results_table
 from beholder.report.replication import SCHEMA, counts, ledger, printed_name
 from beholder.studies.apa.printed import PRINTED as APA
-from beholder.studies.gras.printed import result_cells
+from beholder.studies.gras.study import result_cells
 from beholder.studies.printed import CANNOT_BE, CELL, DIFFERS, EQUAL, NOT_MEASURED, WITHIN, Printed, Source
 
 

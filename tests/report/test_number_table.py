@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+from made_runs import unpacked as unpacked_page
 
 from beholder._run import Run
-from beholder.report import drawing
 from beholder.report import number_table as ledger
 from beholder.report.number_table import packed, results_ledger
 from beholder.report.page import render, write_page
@@ -39,7 +39,7 @@ def test_what_is_packed_is_what_was_there(two_models: Run):
 
 def test_the_page_holds_every_row_and_only_filters_that_choose(two_models: Run):
     page = render(two_models.report)
-    data = drawing.unpacked(re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
+    data = unpacked_page(re.search(r'id="ledger-cells">(.*?)</script>', page, re.DOTALL)[1])  # type: ignore[index]
     assert data["rows"] == two_models.results.height
     assert '<select name="model">' in page
     assert '<select name="dataset">' not in page  # there is one

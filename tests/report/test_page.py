@@ -13,10 +13,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from made_runs import unpacked
 
 from beholder._run import Run
 from beholder.core.results import results_table
-from beholder.report.drawing import packed, unpacked
+from beholder.report.drawing import packed
 from beholder.report.page import FEW_SENTENCES, bold_numbers, render, write_page
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from made_runs import unpacked
 
-from beholder.report.drawing import unpacked
 from beholder.report.replication import consistency, counts, ledger, write_replication
 
 

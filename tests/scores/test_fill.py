@@ -266,7 +266,7 @@ def test_images_in_columns_are_found_by_their_addresses(monkeypatch: pytest.Monk
     assert images.absent == [uris[4]]
     assert [images.row(uri) for uri in uris] == list(range(30))
     some = uris[[29, 3, 10]]
-    assert images.keys_of(some).tolist() == [(keys[uri] or "").encode() for uri in some]
+    assert images.at(images.rows(some)).tolist() == [(keys[uri] or "").encode() for uri in some]
 
 
 @pytest.mark.parametrize(("size", "count"), [(4, 30), (7, 30), (1, 5), (3, 0)])

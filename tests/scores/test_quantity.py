@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import BeholderError
-from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, channel_for, is_detector, quantity
+from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, channel_for, quantity
 
 CELLS = np.linspace(-2, -0.5, 12, dtype=np.float32).reshape(3, 4)
 SCALE = {"logit_scale": 100.0, "logit_bias": -10.0}
@@ -53,8 +53,3 @@ def test_presence_is_no_logit():
 
 def test_every_channel_has_a_unit():
     assert {name for names in CHANNELS.values() for name in names} <= set(UNITS)
-
-
-def test_detectors_are_told_apart_by_their_channels():
-    assert is_detector(("presence", "area"))
-    assert not is_detector(("cosine",))

@@ -353,8 +353,7 @@ def answering(digest: str, scored: list[Scored]) -> RayScorer:
     pool = object.__new__(ray_pool.RayPool)
     pool.fleet, pool.machines = ray_pool._Fleet(1, 1, 0), {}
     pool.map = lambda *_, **__: iter([("node7", digest, scored)])
-    about = scoring._Description(RayScorer, load_model("null").spec, ("cosine",), 8, ["a note"], "")
-    return RayScorer(pool, about, None)
+    return RayScorer(pool, None, load_model("null").spec, ("cosine",), 8, ["a note"], "")
 
 
 def test_what_cannot_run_on_ray_is_refused_with_words(monkeypatch: pytest.MonkeyPatch):

@@ -12,9 +12,8 @@ from beholder.datasets.folder import load
 from beholder.models.load import load_model
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.fill import fill
-from beholder.scores.recorded import stored_scores
 from beholder.scores.score_matrix import Task
-from beholder.scores.store import Store
+from beholder.scores.store import Store, stored_scores
 
 PROMPTS = prompt_set("words", [{"text": word} for word in ("warm", "cold", "wet")])
 

@@ -119,7 +119,7 @@ def test_a_worker_that_dies_or_hangs_ends_the_run_and_the_next_run_continues(
 
 def test_results_come_in_order():
     jobs, sorted_jobs = [[3, 1], [2, 9], [7, 8], [5]], [[1, 3], [2, 9], [7, 8], [5]]
-    for pool in (executor.Threads(2), executor.Processes(2)):
+    for pool in (executor.Executor(2), executor.Processes(2)):
         with pool:
             assert list(pool.map(sorted, jobs)) == sorted_jobs
 
@@ -129,7 +129,7 @@ def test_what_comes_before_a_damaged_job_is_done_first():
         yield from "ab"
         raise DataError("c is damaged")
 
-    with executor.Threads(2) as pool:
+    with executor.Executor(2) as pool:
         results = pool.map(str.upper, jobs())
         assert [next(results), next(results)] == ["A", "B"]
         with pytest.raises(DataError, match="c is damaged"):

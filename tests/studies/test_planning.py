@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import People, groups_of, strata_of
+from beholder.comparison.groups import People, groups_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row, results_table
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, plan_rows

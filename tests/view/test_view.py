@@ -23,9 +23,8 @@ from beholder.core.results import SCHEMA
 from beholder.datasets import load_dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
-from beholder.scores.recorded import Places
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.scores.store import Store
+from beholder.scores.store import Places, Store
 from beholder.studies.custom.study import custom_study
 from beholder.view import ScoredSet, open_gallery
 from beholder.view.server import LONGEST_QUERY, viewer
@@ -49,61 +48,61 @@ def place(people_in: Callable[..., Path], tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def sheets(place: Path) -> list[ScoredSet]:
+def sets(place: Path) -> list[ScoredSet]:
     return open_gallery([place / "run"], Places(store=place / "store"))
 
 
 @pytest.fixture
-def client(sheets: list[ScoredSet]) -> TestClient:
-    return client_of(sheets)
+def client(sets: list[ScoredSet]) -> TestClient:
+    return client_of(sets)
 
 
-def client_of(sheets: list[ScoredSet]) -> TestClient:
-    return TestClient(viewer(sheets, TOKEN), base_url="http://127.0.0.1:8765")
+def client_of(sets: list[ScoredSet]) -> TestClient:
+    return TestClient(viewer(sets, TOKEN), base_url="http://127.0.0.1:8765")
 
 
 def get(client: TestClient, path: str, **query: object) -> Any:
     return client.get(f"/{TOKEN}/{path}", params={key: str(value) for key, value in query.items()})
 
 
-def test_pictures_come_in_the_order_of_their_scores(client: TestClient, sheets: list[ScoredSet]) -> None:
-    answer = get(client, "api/rank", sheet=0, prompt=1, where=json.dumps({"gender": "woman"}), limit=50).json()
+def test_pictures_come_in_the_order_of_their_scores(client: TestClient, sets: list[ScoredSet]) -> None:
+    answer = get(client, "api/rank", set=0, prompt=1, where=json.dumps({"gender": "woman"}), limit=50).json()
     scores = [row["score"] for row in answer["rows"]]
-    women = sheets[0].images["gender"].to_numpy() == "woman"
-    assert scores == sorted(sheets[0].scores[women, 1].tolist(), reverse=True)
+    women = sets[0].images["gender"].to_numpy() == "woman"
+    assert scores == sorted(sets[0].scores[women, 1].tolist(), reverse=True)
     assert {row["labels"]["gender"] for row in answer["rows"]} == {"woman"}
-    lowest = get(client, "api/rank", sheet=0, prompt=1, order="lowest", limit=1).json()["rows"][0]["score"]
-    assert lowest == sheets[0].scores[:, 1].min()
+    lowest = get(client, "api/rank", set=0, prompt=1, order="lowest", limit=1).json()["rows"][0]["score"]
+    assert lowest == sets[0].scores[:, 1].min()
 
 
-def test_two_models_score_the_same_picture(client: TestClient, sheets: list[ScoredSet]) -> None:
-    assert [sheet.model for sheet in sheets] == ["null", "null:2"]
-    for row in get(client, "api/rank", sheet=0, prompt=0, **{"with": 1}).json()["rows"]:
-        assert row["other"] == pytest.approx(sheets[1].scores[row["place"], 0])
+def test_two_models_score_the_same_picture(client: TestClient, sets: list[ScoredSet]) -> None:
+    assert [scored.model for scored in sets] == ["null", "null:2"]
+    for row in get(client, "api/rank", set=0, prompt=0, **{"with": 1}).json()["rows"]:
+        assert row["other"] == pytest.approx(sets[1].scores[row["place"], 0])
 
 
-def test_the_most_unlike_their_group_come_first(client: TestClient, sheets: list[ScoredSet]) -> None:
+def test_the_most_unlike_their_group_come_first(client: TestClient, sets: list[ScoredSet]) -> None:
     where = json.dumps({"gender": "man"})
-    rows = get(client, "api/rank", sheet=0, prompt=0, where=where, surprising="gender").json()["rows"]
-    scores, labels = sheets[0].scores[:, 0], sheets[0].images["gender"].to_numpy()
+    rows = get(client, "api/rank", set=0, prompt=0, where=where, surprising="gender").json()["rows"]
+    scores, labels = sets[0].scores[:, 0], sets[0].images["gender"].to_numpy()
     higher = scores[labels == "man"].mean() > scores[labels != "man"].mean()
     assert rows[0]["score"] == (scores[labels == "man"].min() if higher else scores[labels == "man"].max())
 
 
-def test_distributions_count_every_picture_once(client: TestClient, sheets: list[ScoredSet]) -> None:
-    spread = get(client, "api/distributions", sheet=0, prompt=0, by="gender").json()
+def test_distributions_count_every_picture_once(client: TestClient, sets: list[ScoredSet]) -> None:
+    spread = get(client, "api/distributions", set=0, prompt=0, by="gender").json()
     assert {group: sum(counts) for group, counts in spread["groups"].items()} == {"man": 12, "woman": 12}
-    nearest = get(client, "api/nearest", sheet=0, prompt=0, value=float(sheets[0].scores[3, 0])).json()
+    nearest = get(client, "api/nearest", set=0, prompt=0, value=float(sets[0].scores[3, 0])).json()
     assert nearest[0]["place"] == 3
 
 
-def test_groups_say_how_many_people_they_have_and_what_was_found(client: TestClient, sheets: list[ScoredSet]) -> None:
+def test_groups_say_how_many_people_they_have_and_what_was_found(client: TestClient, sets: list[ScoredSet]) -> None:
     """Twelve people, each shown as a man and as a woman."""
-    assert get(client, "api/sheets").json()[0]["people"] == "12 people, 24 pictures; each person counts once"
+    assert get(client, "api/sets").json()[0]["people"] == "12 people, 24 pictures; each person counts once"
     row = {**dict.fromkeys(SCHEMA), "metric": "custom.gap", "group": "woman", "against": "man", "concept": "kind"}
     told = {**row, "value": 0.1, "verdict": "none found"}
-    sheets[0].compared = pl.DataFrame([told, {**told, "concept": "cold"}], schema=SCHEMA)
-    spread = get(client, "api/distributions", sheet=0, prompt=0, by="gender").json()
+    sets[0].compared = pl.DataFrame([told, {**told, "concept": "cold"}], schema=SCHEMA)
+    spread = get(client, "api/distributions", set=0, prompt=0, by="gender").json()
     assert spread["people"] == {"man": 12, "woman": 12}
     (verdict,) = spread["verdicts"]
     assert (verdict["sign"], verdict["verdict"], verdict["group"]) == ("○", "none found", "woman")
@@ -115,15 +114,15 @@ def test_a_picture_is_a_small_copy_of_the_file(client: TestClient) -> None:
     assert max(Image.open(io.BytesIO(answer.content)).size) <= 64
 
 
-@pytest.mark.parametrize("path", ["", "api/sheets", "picture/0/0", "view.js"])
+@pytest.mark.parametrize("path", ["", "api/sets", "picture/0/0", "view.js"])
 def test_a_wrong_token_gets_nothing(client: TestClient, path: str) -> None:
     assert client.get(f"/wrong/{path}").status_code == 403
 
 
 def test_another_origin_and_another_host_are_refused(client: TestClient) -> None:
-    assert client.get(f"/{TOKEN}/api/sheets", headers={"origin": "http://evil.example"}).status_code == 403
-    assert client.get(f"/{TOKEN}/api/sheets", headers={"host": "evil.example"}).status_code == 400
-    assert client.post(f"/{TOKEN}/api/sheets").status_code == 405
+    assert client.get(f"/{TOKEN}/api/sets", headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.get(f"/{TOKEN}/api/sets", headers={"host": "evil.example"}).status_code == 400
+    assert client.post(f"/{TOKEN}/api/sets").status_code == 405
 
 
 @pytest.mark.parametrize("name", ["../server.py", "..%2Fserver.py", "%2e%2e/server.py", "..%5cserver.py", "server.py"])
@@ -134,14 +133,14 @@ def test_no_other_file_is_reachable(client: TestClient, name: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        {"sheet": 9, "prompt": 0},
-        {"sheet": -1, "prompt": 0},
-        {"sheet": 0, "prompt": 99},
-        {"sheet": "x", "prompt": 0},
+        {"set": 9, "prompt": 0},
+        {"set": -1, "prompt": 0},
+        {"set": 0, "prompt": 99},
+        {"set": "x", "prompt": 0},
         {"prompt": 0},
-        {"sheet": 0, "prompt": 0, "where": "not json"},
-        {"sheet": 0, "prompt": 0, "where": '{"nothing": "x"}'},
-        {"sheet": 0, "prompt": 0, "surprising": "gender"},
+        {"set": 0, "prompt": 0, "where": "not json"},
+        {"set": 0, "prompt": 0, "where": '{"nothing": "x"}'},
+        {"set": 0, "prompt": 0, "surprising": "gender"},
     ],
 )
 def test_a_bad_question_is_refused_in_words(client: TestClient, query: dict[str, object]) -> None:
@@ -151,7 +150,7 @@ def test_a_bad_question_is_refused_in_words(client: TestClient, query: dict[str,
 
 
 def test_a_question_that_is_too_long_is_refused(client: TestClient) -> None:
-    assert get(client, "api/sheets", x="y" * LONGEST_QUERY).status_code == 414
+    assert get(client, "api/sets", x="y" * LONGEST_QUERY).status_code == 414
 
 
 def test_a_changed_or_missing_or_linked_picture_is_refused(people_in: Callable[..., Path], tmp_path: Path) -> None:
@@ -196,7 +195,7 @@ def many() -> ScoredSet:
     )
     dataset = type(drawn)("glasshouse", "1", "MIT", table)
     values = np.random.default_rng(1).normal(size=(count, len(WORDS), 1)).astype(np.float32)
-    sheet = ScoredSet(
+    scored = ScoredSet(
         "run",
         "custom",
         "<b>model</b>",
@@ -206,8 +205,8 @@ def many() -> ScoredSet:
         None,
         pl.DataFrame(schema=SCHEMA),
     )
-    sheet.__dict__["matrix"] = ScoreMatrix("t", table, WORDS.table, ("cosine",), values)
-    return sheet
+    scored.__dict__["matrix"] = ScoreMatrix("t", table, WORDS.table, ("cosine",), values)
+    return scored
 
 
 @pytest.fixture
@@ -245,6 +244,6 @@ def test_a_hundred_thousand_pictures_scroll(address: str, many: ScoredSet, brows
     page.wait_for_selector('figure[data-at="0"]')
     page.hover("#spread svg")
     page.wait_for_selector("#under img")
-    assert "<b>model</b>" in page.inner_text("select[name=sheet]")
+    assert "<b>model</b>" in page.inner_text("select[name=set]")
     page.close()
     assert messages == []

@@ -2,10 +2,8 @@
 
 A claim has the name of a metric or of a finding (`study.kind`). It is called when the verdict of one of its rows, or of
 the finding, is "difference found". Rows are measured by the study's own code and made into findings by its chapter.
-Of many worlds it is told how often a claim is called, how often its intervals hold, and whether promises are kept.
+Of many worlds it is reported how often a claim is called, how often its intervals hold, and whether promises are kept.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -31,19 +29,7 @@ from beholder.core.results import KEY, WITHIN, Row, results_table
 from beholder.scores.executor import Processes
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study
-from beholder.studies.worlds import (
-    CONSTANTS,
-    DESIGNS,
-    GENDER_ONLY,
-    HEAVY_TAILS,
-    SMALLEST,
-    TWO_LEVELS,
-    UNFAIR,
-    WORLDS,
-    Design,
-    Trial,
-    draw,
-)
+from beholder.studies.worlds import DESIGNS, GENDER_ONLY, SKEWED, SMALLEST, UNFAIR, WORLDS, Design, Trial, draw
 
 DRAWS, SHUFFLES, FEW = 100, 299, 39
 STATISTIC = "statistic"  # the unit of numbers that grow with the number of people, such as t: they have no true value
@@ -255,8 +241,7 @@ def repeat(
 
 
 ALARMS, COVERAGE, WIDE = 0.06, 0.93, 0.98  # most false alarms, fewest intervals that hold; above the last: too wide
-SKEWED, SKEWED_ALARMS = (CONSTANTS, HEAVY_TAILS, TWO_LEVELS), 0.08
-"""Skewed scores together with unequal spread and fewer than ten people: what is promised then."""
+SKEWED_ALARMS = 0.08  # skewed scores together with unequal spread and fewer than ten people: what is promised then
 ROUNDING = 1e-9
 TOO_MANY, TOO_NARROW, WIDER, OVERLOOKED = ("false alarms", "intervals too narrow", "intervals wide", "overlooked")
 COLUMNS = {

@@ -3,29 +3,15 @@
 Every function takes rows of the results table and gives values; the page, the terminal and the exports show them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from beholder.chapter import numbers
 from beholder.chapter.finding import Finding, metric_rows
-from beholder.chapter.numbers import (
-    ABSENT,
-    Result,
-    decimals_for,
-    percent,
-    points,
-    points_decimals,
-    points_range,
-    ratio,
-    ratio_decimals,
-    ratio_range,
-    row_p_value,
-    signed,
-)
+from beholder.chapter.numbers import ABSENT, Result
 from beholder.comparison.family import DIFFERENCE
 from beholder.metrics.group_tests import VERDICTS
 
@@ -69,17 +55,19 @@ def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool 
     """A probability with its interval."""
     if row is None or row["value"] is None:
         return Cell(ABSENT)
-    places = decimals_for(row, least=1)
+    places = numbers.decimals_for(row, least=1)
     interval = "" if row["low"] is None else f"{100 * row['low']:.{places}f}–{100 * row['high']:.{places}f}"
     level = row.get("chance") if with_chance else None
-    remark = f"chance {percent(level).removesuffix(' %')}" if level else ""
-    return Cell(percent(row["value"], places), interval, strong, remark)
+    remark = f"chance {numbers.percent(level).removesuffix(' %')}" if level else ""
+    return Cell(numbers.percent(row["value"], places), interval, strong, remark)
 
 
 def ratio_cell(row: Result) -> Cell:
     """A ratio with its interval."""
-    interval = ratio_range(row)
-    return Cell(ratio(row["value"], ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True)
+    interval = numbers.ratio_range(row)
+    return Cell(
+        numbers.ratio(row["value"], numbers.ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True
+    )
 
 
 def notes_of(rows: list[Result]) -> tuple[str, ...]:
@@ -98,13 +86,13 @@ def points_cell(row: Result | None, *, plain: bool = False) -> Cell:
     """A difference in points with its interval, bold where a difference was found; `plain`: without a plus sign."""
     if row is None or row["value"] is None:
         return Cell(ABSENT)
-    text = (points if plain else signed)(row["value"], points_decimals(row))
-    return Cell(text, points_range(row), strong=row.get("verdict") == DIFFERENCE)
+    text = (numbers.points if plain else numbers.signed)(row["value"], numbers.points_decimals(row))
+    return Cell(text, numbers.points_range(row), strong=row.get("verdict") == DIFFERENCE)
 
 
 def p_cell(row: Result | None) -> Cell:
     """The p-value of a row."""
-    return Cell(ABSENT if row is None else row_p_value(row))
+    return Cell(ABSENT if row is None else numbers.row_p_value(row))
 
 
 Column = tuple[str, str | Callable[[Result], Cell | str]]
@@ -217,7 +205,7 @@ class Chapter:
     beside: Callable[[pl.DataFrame, pl.DataFrame], Iterable[Finding]] = lambda part, others: ()
     """Of one model's rows on one data set, and of its rows there in the run's other studies."""
     tables: Callable[[pl.DataFrame], Iterable[Table]] = lambda part: ()  # of all models' rows on one data set
-    figures: Callable[[pl.DataFrame], Iterable[Figure]] = lambda part: ()  # of all models' rows on one data set
+    figures: Callable[[pl.DataFrame], Iterable["Figure"]] = lambda part: ()  # of all models' rows on one data set
     published: Callable[[pl.DataFrame], Table | None] = lambda part: None  # this run beside published models
     planted: Callable[[pl.DataFrame], Table | None] = lambda part: None  # known truth against what the audit found
     limitations: Callable[[pl.DataFrame], Iterable[str]] = lambda part: ()  # what these rows cannot say

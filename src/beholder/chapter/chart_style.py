@@ -3,8 +3,6 @@
 In the page text and axes are drawn in `currentColor`, so one drawing serves light and dark; in files they are dark.
 """
 
-from __future__ import annotations
-
 from beholder.core.types import Entry
 
 Spec = Entry  # Vega-Lite, or a part of it

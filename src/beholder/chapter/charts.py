@@ -4,8 +4,6 @@ Each form takes rows and the names of their fields and makes one view whose widt
 `found` (what was not found is pale or hollow), `low` and `high` (drawn as an interval where they are there) and `n`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,18 +13,8 @@ from typing import Any, NamedTuple
 import altair as alt
 import polars as pl
 
-from beholder.chapter.chart_style import (
-    ABOVE,
-    BELOW,
-    GROUP_SHAPES,
-    PAPER_INK,
-    PAPER_WIDTH,
-    QUIET,
-    Spec,
-    config,
-    legend_columns,
-    series_colours,
-)
+from beholder.chapter import chart_style
+from beholder.chapter.chart_style import ABOVE, BELOW, GROUP_SHAPES, PAPER_INK, PAPER_WIDTH, QUIET, Spec
 from beholder.chapter.finding import Finding, by_model
 from beholder.chapter.numbers import Result, plural
 
@@ -57,7 +45,7 @@ class Figure(NamedTuple):
         sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
         said = f"{self.title}. {self.caption}"  # for who hears the page
-        return {**sized.to_dict(validate=False), "config": config(ink), "description": said}
+        return {**sized.to_dict(validate=False), "config": chart_style.config(ink), "description": said}
 
     def paper(self) -> Spec:
         """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
@@ -66,7 +54,7 @@ class Figure(NamedTuple):
         # A title in one line that is wider than the chart would squeeze it.
         return {**spec, "title": wrap(self.title, 68), "background": "white", "padding": room}
 
-    def titled(self, findings: Iterable[Finding]) -> Figure:
+    def titled(self, findings: Iterable[Finding]) -> "Figure":
         """The figure under the headline of the finding that it illustrates, if it is among these."""
         same = []
         for each in findings:
@@ -94,6 +82,13 @@ def each_model(part: pl.DataFrame, draw: Callable[[pl.DataFrame], Iterable[Figur
 
 
 # Forms
+
+
+class Series(NamedTuple):
+    """The colour, and the shape if there is one, of each name in a field."""
+
+    colour: alt.Color
+    shape: Any = alt.Undefined
 
 
 class Axis(NamedTuple):
@@ -301,7 +296,7 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
     data = [{**row, "group": named.get(row["group"], EVERYONE), "chance": None} for row in rows]
     data.sort(key=lambda row: -best[row["concept"]])
     known = set(groups) <= set(GROUP_SHAPES)
-    colours = dict(zip(named.values(), series_colours(groups), strict=True))
+    colours = dict(zip(named.values(), chart_style.series_colours(groups), strict=True))
     shapes = {named[group]: GROUP_SHAPES[group] if known else "circle" for group in groups}
     marks = series(data, "group", colours, shapes, alone=groups != [EVERYONE])
     x = Axis(title, percent=True, scale={"domainMin": 0})
@@ -328,13 +323,6 @@ def whiskers(base: alt.Chart, along: str = "x", **mark: Any) -> Any:
     return rule.encode(x="low:Q", x2="high:Q") if along == "x" else rule.encode(y="low:Q", y2="high:Q")
 
 
-class Series(NamedTuple):
-    """The colour, and the shape if there is one, of each name in a field."""
-
-    colour: alt.Color
-    shape: Any = alt.Undefined
-
-
 def series(
     rows: Rows,
     field: str,
@@ -347,8 +335,8 @@ def series(
     """The names in the order of `colours` or of the rows; `alone`: whether a single name has a legend."""
     present = order(rows, field)
     names = present if colours is None else [name for name in colours if name in present]
-    key = alt.Legend(**{"columns": legend_columns(names), **legend}) if alone or len(names) > 1 else None
-    hues = series_colours(names) if colours is None else [colours[name] for name in names]
+    key = alt.Legend(**{"columns": chart_style.legend_columns(names), **legend}) if alone or len(names) > 1 else None
+    hues = chart_style.series_colours(names) if colours is None else [colours[name] for name in names]
     colour = alt.Color(f"{field}:N", sort=names, scale=alt.Scale(domain=names, range=hues), legend=key)
     if shapes is None:
         return Series(colour)

@@ -1,7 +1,5 @@
 """Finding: one thing a reader should take away, in plain words with its evidence."""
 
-from __future__ import annotations
-
 import html
 import weakref
 from collections.abc import Callable, Sequence

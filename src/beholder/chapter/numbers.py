@@ -3,8 +3,6 @@
 Absent is shown as "—", never as 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -83,15 +81,9 @@ def times(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
-def chance(row: Result) -> float | None:
-    """The value at which a model that knows nothing would stand, where that is known."""
-    return row.get("chance")
-
-
 def options(row: Result) -> int | None:
     """Among how many options the model chose, where chance is known."""
-    by_chance = chance(row)
-    return round(1 / by_chance) if by_chance else None
+    return round(1 / row["chance"]) if row.get("chance") else None
 
 
 def has_interval(row: Result) -> bool:

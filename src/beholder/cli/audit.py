@@ -1,7 +1,5 @@
 """`beholder audit`, `measure`, `compare` and `verify`, and the commands that studies bring along."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,16 +11,14 @@ from typing import Any
 
 import typer
 
-from beholder._audit import audit_models
+from beholder._audit import audit_models, written
 from beholder._compare import Scored, compare_models, distinct_names, scored_models
-from beholder._measure import measure_scores
+from beholder._measure import measure_scores, verify_run
 from beholder._options import AuditOptions
-from beholder._plan import uncompared
-from beholder._run import Run, load_run
-from beholder._run_folder import file_stamps, finish, run_folder
-from beholder._verify import verify_run
+from beholder._run import Run, file_stamps, load_run, run_folder
 from beholder.cli import options as cli
 from beholder.cli.console import bar, note, out, say, say_json, set_verbosity, upload_question
+from beholder.cli.plan import uncompared
 from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.files import store_folder, write_whole
@@ -33,14 +29,12 @@ from beholder.core.results import place
 from beholder.core.types import Fields
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
-from beholder.report.page import write_page
 from beholder.report.summary import print_summary
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
-Params = Fields  # of a command, by name
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
     *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),
@@ -80,7 +74,7 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def asked(params: Params, *, quiet: bool) -> tuple[list[Study], AuditOptions]:
+def asked(params: Fields, *, quiet: bool) -> tuple[list[Study], AuditOptions]:
     """The studies and the options that parameters of a command mean; one that is not there has its default."""
     known = {*cli.OPTIONS, *(option.name for option in cli.study_options())}
     chosen = {name: value for name, value in params.items() if name in known}
@@ -103,15 +97,12 @@ def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> 
         note(f"Report: {(run.folder / 'report.html').resolve()}")
 
 
-def recorded_params(folder: Path) -> Params:
+def recorded_params(folder: Path) -> Fields:
     """The parameters of `beholder audit` with which a run was made."""
     if not (folder / cli.FILE).is_file():
         raise UsageError(f"{folder} has no {cli.FILE}. Only runs of `beholder audit` have one.")
     with cli.made("audit").make_context("audit", ["--config", str(folder / cli.FILE)]) as context:
         return {**context.params, "out": None, "config": None}
-
-
-# `beholder measure`
 
 
 @cli.takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
@@ -152,9 +143,6 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
     return files
 
 
-# `beholder compare`
-
-
 @cli.takes(
     *("data", "dataset", "settings", "bins", "limit", "skip_bad_images", "out", "store", "device", "precision"),
     *("allow_upload", "compat", "seed", "person", "within"),
@@ -184,11 +172,8 @@ def compare_command(
     studies, chosen = asked(params, quiet=quiet)
     operands: list[tuple[str, str | Scored]] = []
     for model in models:
-        if model in runs:
-            stores = [store_folder(flags.get("store") or runs[model]["store"])]
-            operands += [(model, each) for each in scored_models(load_run(model), stores)]
-        else:
-            operands.append((model, model))
+        stores = [store_folder(flags.get("store") or runs[model]["store"])] if model in runs else []
+        operands += [(model, each) for each in (scored_models(load_run(model), stores) if stores else [model])]
     found = compare_models(distinct_names(operands), studies, chosen)  # two of one name are called after their folders
     if as_json:
         say_json({"differences": found.table.to_dicts(), "left_out": found.record.left_out})
@@ -198,7 +183,7 @@ def compare_command(
         note(f"Report: {(found.folder / 'comparison.html').resolve()}")
 
 
-def shared(runs: Mapping[str, Params], flags: Params) -> Params:
+def shared(runs: Mapping[str, Fields], flags: Fields) -> Fields:
     """What all runs were asked; where they differ, and the command line does not say, nothing can be compared."""
     if not runs:
         return {}
@@ -207,17 +192,12 @@ def shared(runs: Mapping[str, Params], flags: Params) -> Params:
     for other, theirs in others:
         for name in same.keys() - flags.keys():
             if (same[name] or None) != (theirs.get(name) or None):
-                texts = [
-                    ", ".join(map(str, values_of(value))) or "not said" for value in (same[name], theirs.get(name))
-                ]
+                texts = [", ".join(map(str, values_of(each))) or "not said" for each in (same[name], theirs.get(name))]
                 raise UsageError(
                     f"{first} and {other} were not asked the same: {name.replace('_', '-')} is {texts[0]} in the first "
                     f"and {texts[1]} in the other. Compare runs of one data set and study."
                 )
     return {**same, "store": params["store"]}
-
-
-# `beholder verify`
 
 
 def verify_command(
@@ -277,7 +257,7 @@ def _run_command(
     as_json: bool = False,
     quiet: bool = False,
     *,
-    options: Params,
+    options: Fields,
 ) -> None:
     started = time.monotonic()
     given = {name: value for name, value in options.items() if value not in (None, [], False)}
@@ -294,10 +274,7 @@ def _run_command(
         run = Run(measured.results, measured.record, folder=folder)
         run.record.created, run.record.digest, run.record.command = new_run.created, new_run.digest, sys.argv[1:]
         run.record.seconds = round(time.monotonic() - started, 1)
-        run.save(folder)
         for name, content in measured.files.items():
             write_whole(folder / name, content)
-        run.save_findings(folder)
-        write_page(run.report, folder)
-        finish(run.record, folder)
+        written(run, [], general)
     show_run(run, as_json=as_json, quiet=quiet)

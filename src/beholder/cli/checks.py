@@ -1,7 +1,5 @@
 """Checks of Beholder itself: `beholder replicate`, `calibrate` and `bench`."""
 
-from __future__ import annotations
-
 import os
 import sys
 from functools import partial
@@ -71,9 +69,6 @@ def replicate_command(
         note(f"Page: {page.resolve()}")
 
 
-# `beholder calibrate`
-
-
 def calibrate_command(
     study: list[str] = typer.Option(None, "--study", "-s", help="A study (repeatable). Default: all."),
     design: list[str] = typer.Option(None, "--design", help="How many people, such as '5 + 40' (repeatable)."),
@@ -112,9 +107,6 @@ def calibrate_command(
                 say(f"  not kept: {each}")
     if not quiet:
         note(f"Page: {page.resolve()}")
-
-
-# `beholder bench`
 
 
 def _module(name: str) -> ModuleType:

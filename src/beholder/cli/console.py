@@ -1,7 +1,5 @@
 """Where words go: results to standard output, everything said along the way to standard error."""
 
-from __future__ import annotations
-
 import json
 import logging
 import sys
@@ -10,22 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import typer
-from rich import box
+from rich import box, progress
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -38,14 +26,14 @@ AT_ONCE = 2.0
 BETWEEN_LINES = 30.0  # seconds: shorter work leaves no bar behind; a log gets a line as often as this
 
 
-class Pace(ProgressColumn):
+class Pace(progress.ProgressColumn):
     """Speed and time left."""
 
     def __init__(self, unit: str, later: int) -> None:
         super().__init__()
         self._unit, self._later = unit, later
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: progress.Task) -> Text:
         speed = task.finished_speed or task.speed
         return Text(pace(speed, task.remaining or 0, self._later, self._unit) if speed else "", style="cyan")
 
@@ -62,43 +50,26 @@ def pace(speed: float, left: float, later: int, unit: str) -> str:
 
 
 def bar(label: str, total: int, done: int, later: int = 0, unit: str = "images") -> AbstractContextManager[Advance]:
-    """Progress with speed and time left: a bar for a person, a line now and then for a log.
-
-    Work of unknown length has a total of 0: a person sees that it goes on, and for how long it has.
-    """
-    if not err.is_terminal:
-        return _lines(label, total, done, later, unit)
-    return _bar(label, total, done, later, unit) if total else _spinner(label)
-
-
-@contextmanager
-def _spinner(label: str) -> Iterator[Advance]:
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
-        progress.add_task(shortened(label, max(12, err.width - 15)), total=None)
-        yield lambda count, note="": None
+    """Progress with speed and time left: a bar for a person (a spinner if the total is 0), now and then a log line."""
+    return (_bar if err.is_terminal else _lines)(label, total, done, later, unit)
 
 
 @contextmanager
 def _bar(label: str, total: int, done: int, later: int, unit: str) -> Iterator[Advance]:
-    """A bar; one that was over at once leaves no line behind."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        *([BarColumn(bar_width=20)] if err.width >= 120 else []),
-        MofNCompleteColumn(),
-        Pace(unit, later),
-    )
-    began = time.monotonic()
-    with Progress(*columns, console=err) as progress:
-        room = max(12, err.width - (75 if later else 45))
-        task = progress.add_task(shortened(label, room), total=total, completed=done)
+    """A bar, or a spinner if the length is unknown; what was over at once leaves no line behind."""
+    text = progress.TextColumn("{task.description}", markup=False)
+    wide = [progress.BarColumn(bar_width=20)] if err.width >= 120 else []
+    columns = (text, *wide, progress.MofNCompleteColumn(), Pace(unit, later))
+    unknown = (progress.SpinnerColumn(), text, progress.TimeElapsedColumn())
+    began, room = time.monotonic(), max(12, err.width - (15 if not total else 75 if later else 45))
+    with progress.Progress(*(columns if total else unknown), console=err, transient=not total) as shown:
+        task = shown.add_task(shortened(label, room), total=total or None, completed=done)
 
         def advance(count: int, note: str = "") -> None:
-            shown = shortened(f"{label}, {note}", room) if note else None
-            progress.update(task, advance=count, description=shown)
+            shown.update(task, advance=count, description=shortened(f"{label}, {note}", room) if note else None)
 
         yield advance
-        progress.live.transient = time.monotonic() - began < AT_ONCE
+        shown.live.transient = not total or time.monotonic() - began < AT_ONCE
 
 
 @contextmanager
@@ -180,9 +151,8 @@ def say_json(value: object) -> None:
 def set_verbosity(*, quiet: bool, verbose: bool) -> None:
     """Quiet: only errors. Verbose: what the parts say of themselves."""
     level = logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(
-        level=level, format="%(message)s", handlers=[RichHandler(console=err, show_path=False)], force=True
-    )
+    handler = RichHandler(console=err, show_path=False)
+    logging.basicConfig(level=level, format="%(message)s", handlers=[handler], force=True)
 
 
 # Tables
@@ -191,10 +161,7 @@ ENDLESS = 10_000  # columns that no row needs
 
 
 def show(rows: Sequence[dict[str, object]], as_json: bool) -> None:
-    """Rows for people or, as JSON, for programs. Nothing is cut and no word is broken, whatever the width.
-
-    A terminal too narrow for the longest words gets a paragraph for each row; a pipe has room for everything.
-    """
+    """Rows for people, never cut: a table, or paragraphs where the terminal is too narrow; as JSON, for programs."""
     if as_json:
         say_json(list(rows))
         return

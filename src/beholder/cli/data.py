@@ -1,18 +1,18 @@
-"""`beholder data`: what is there, what is missing, how to get it."""
-
-from __future__ import annotations
+"""`beholder list` and `beholder data`: what Beholder knows by name, which data are here, and how to get them."""
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from beholder._plan import Fit, fitting_studies
+from beholder._options import AuditOptions
 from beholder.chapter.numbers import Result
 from beholder.cli.console import bar, err, note, out, say, say_json, show
+from beholder.cli.options import takes
+from beholder.cli.plan import Fit, fitting_studies
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.datasets import DATASETS, data_root, load_dataset
@@ -20,6 +20,12 @@ from beholder.datasets.dataset import Dataset, DatasetSource, is_present
 from beholder.datasets.faces import mend_fairface
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
+from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
+from beholder.models.load import reference_models
+from beholder.models.spec import this_machine
+from beholder.prompts.prompt_set import read_prompts
+from beholder.studies import STUDIES
+from beholder.studies.inquiry import default_dataset, with_study_options
 
 NAMED = 10  # images that are listed of each kind; `--json` has them all
 # Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap.
@@ -42,7 +48,6 @@ def check(name: Source, data: Path | None = None, settings: list[str] | None = N
 
 
 def opened(name: str, data: Path | None, settings: list[str] | None) -> Dataset:
-    """A data set by what a user calls it."""
     return load_dataset(name, data_root(data), parse_settings(settings or ()))
 
 
@@ -129,9 +134,9 @@ def list_command(data: Path | None = None, as_json: bool = False) -> None:
     for source in DATASETS.values():
         here = images_here(source, root)
         state = "complete" if here >= source.images else "partly here" if here else "not here"
-        state = "embedded" if source.embedded else state
-        facts = {"title": source.title, "images": source.images, "here": here, "state": state}
-        rows.append({"name": source.name, **facts, "licence": source.licence, "origin": source.origin})
+        facts = {"images": source.images, "here": here, "state": "embedded" if source.embedded else state}
+        about = {"licence": source.licence, "origin": source.origin}
+        rows.append({"name": source.name, "title": source.title, **facts, **about})
     show(rows, as_json)
 
 
@@ -222,3 +227,125 @@ def fetch(name: str = NAME, data: Path | None = None) -> None:
         raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
     source.fetch(source.folder(root))
     note(f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}")
+
+
+FIELDS = "studies family adapter source unpinned parameters training_pairs released licence".split()
+
+
+def form_rows() -> list[dict[str, object]]:
+    """The forms that the name of a model can take, beside the models of the studies."""
+    own = [(name, name.partition("/")[2], "a reference model that comes with Beholder") for name in reference_models()]
+    folders = [(form, "any", what) for form, what in FOLDER_FORMS.items()]
+    schemes = [(family.form, family.kind, family.what) for family in FAMILIES.values() if family.form]
+    return [{"name": name, "family": kind, "what": what} for name, kind, what in (*own, *folders, *schemes)]
+
+
+def model_rows(
+    *, family: str | None = None, study: str | None = None, max_parameters: str | None = None, fits: bool = False
+) -> list[dict[str, object]]:
+    """The models of the studies, filtered; `fits` keeps those that run on this machine."""
+    limit = count_of(max_parameters) if max_parameters else None
+    machine = this_machine()
+    return [
+        {
+            "name": entry.name,
+            "aliases": list(entry.aliases),
+            **{name: getattr(entry, name) for name in FIELDS},
+            **{name: getattr(entry, name) or None for name in ("load", "revision", "reference", "note")},
+            "memory_bytes": entry.memory("float32"),
+            "runs_here": entry.fits(machine),
+        }
+        for entry in selected(family=family, study=study, max_parameters=limit)
+        if not fits or entry.fits(machine) in ("gpu", "cpu")
+    ]
+
+
+def architecture_rows(family: str) -> list[dict[str, object]]:
+    """The architectures of a kind of model: whether Beholder scores them exactly, and what they need."""
+    return [
+        {
+            "model_type": each.model_type,
+            "architecture": each.architecture,
+            "scores": each.state,
+            "computed once": each.shared or "nothing",
+            "needs": f"torch, {each.extra}" if each.extra else "torch",
+            "why": each.why or None,
+        }
+        for each in architectures()
+        if each.kind == family
+    ]
+
+
+def readable(row: Result) -> dict[str, object]:
+    """A row of the catalogue for a terminal."""
+    tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
+    return {
+        "name": row["name"],
+        "family": row["family"],
+        "size": short(row["parameters"]),
+        "pairs": short(row["training_pairs"]),
+        "released": row["released"] or "unknown",
+        "tables": tables,
+        "runs here": row["runs_here"],
+    }
+
+
+def models(
+    family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
+    study: str = typer.Option(None, help="Only models of one study."),
+    max_parameters: str = typer.Option(None, "--max-parameters", help="Maximum number of parameters: 500M, 7.5B."),
+    fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
+    as_json: bool = False,
+) -> None:
+    rows = model_rows(family=family, study=study, max_parameters=max_parameters, fits=fits)
+    forms = [] if family or study or max_parameters or fits else form_rows()
+    known = architecture_rows(family) if family else []
+    if as_json:
+        say_json([*forms, *rows, *known])
+        return
+    if forms:
+        show(forms, as_json)
+    show([readable(row) for row in rows], as_json)
+    if known:
+        show([{key: value for key, value in row.items() if key != "why"} for row in known], as_json)
+
+
+def datasets(as_json: bool = False) -> None:
+    fields = ("name", "title", "images", "licence", "origin")
+    rows: list[dict[str, object]] = [{name: getattr(each, name) for name in fields} for each in DATASETS.values()]
+    forms = {
+        "folder:PATH": "images with a table of attributes, or a folder for each class",
+        "hf:NAME_OR_PATH": "a Hugging Face data set with a column of images",
+        "wds:URI": "webdataset tars",
+    }
+    rows += [{"name": n, "title": t, "images": None, "licence": "yours", "origin": "you"} for n, t in forms.items()]
+    show(rows, as_json)
+
+
+def studies(as_json: bool = False) -> None:
+    fields = ("name", "question", "datasets", "citation")
+    known = [(s.name, s.question, ", ".join(s.asks.datasets), s.citation) for s in STUDIES.values()]
+    show([dict(zip(fields, each, strict=True)) for each in known], as_json)
+
+
+def metrics(as_json: bool = False) -> None:
+    known = [metric for study in STUDIES.values() for metric in study.measures.metrics]
+    show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
+
+
+@takes("data")
+def prompts(
+    study: str = typer.Option("", "--study", "-s", help="The study whose prompts to list."),
+    file: Path | None = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
+    as_json: bool = False,
+    *,
+    options: Mapping[str, object],
+) -> None:
+    if file:
+        sets = [read_prompts(file)]
+    else:
+        chosen = AuditOptions.of(**options)
+        asked = with_study_options(STUDIES[study or next(iter(STUDIES))], chosen.study_options)
+        dataset = load_dataset(default_dataset(asked, chosen.data), chosen.data)
+        sets = [task.prompts for task in asked.asks.tasks(dataset)]
+    show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)

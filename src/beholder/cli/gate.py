@@ -3,8 +3,6 @@
 Pipelines read JUnit XML, SARIF, or annotations and a summary for GitHub.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -131,7 +129,7 @@ def _xml(text: str) -> str:
 
 def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
     """SARIF 2.1.0: a result for every check, at the line of its rule."""
-    asked = list(dict.fromkeys(str(one.rule) for one in verdicts))
+    asked, file = list(dict.fromkeys(str(one.rule) for one in verdicts)), {"uri": rules.as_posix()}
     results = [
         {
             "ruleId": f"rule-{asked.index(str(one.rule)) + 1}",
@@ -139,10 +137,9 @@ def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
             "kind": {"pass": "pass", "undecided": "open"}.get(one.verdict, "fail") if not one.stops else "fail",
             "level": "error" if one.stops else "none",
             "message": {"text": f"{one.verdict}: {one.rule}: {number_of(one)}: {one.reason}"},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": rules.as_posix()}, "region": region}}],
+            "locations": [{"physicalLocation": {"artifactLocation": file, "region": {"startLine": one.rule.line}}}],
         }
         for one in verdicts
-        for region in [{"startLine": one.rule.line}]
     ]
     driver = {
         "name": "beholder gate",
@@ -155,14 +152,11 @@ def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
 
 def github_lines(verdicts: Sequence[Verdict], rules: Path) -> Iterator[str]:
     """A line for every check that fails or is undecided, which GitHub shows beside the file of rules."""
-    for one in verdicts:
-        if one.verdict == "pass":
-            continue
+    for one in (one for one in verdicts if one.verdict != "pass"):
         kind, title = ("error", "Gate fails") if one.stops else ("warning", "Gate undecided")
-        said = f"{one.rule}: {number_of(one)}: {one.reason}"
         file = _escaped(rules.as_posix()).replace(":", "%3A").replace(",", "%2C")
-        where = f"file={file},line={one.rule.line},title={title}"
-        yield f"::{kind} {where}::{_escaped(said)}"
+        reason = _escaped(f"{one.rule}: {number_of(one)}: {one.reason}")
+        yield f"::{kind} file={file},line={one.rule.line},title={title}::{reason}"
 
 
 def _escaped(text: str) -> str:

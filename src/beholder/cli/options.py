@@ -3,8 +3,6 @@
 Every run writes its `audit.toml`, so that it can be repeated. Its keys are the long names of options; flags win.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -18,7 +16,7 @@ import typer
 from typer.models import ParameterInfo
 
 from beholder._options import AuditOptions
-from beholder.cli.commands import COMMANDS, Command, Commands, is_group
+from beholder.cli import COMMANDS, Command, Commands, is_group
 from beholder.core.errors import UsageError, masked
 from beholder.core.files import Place, write_whole
 from beholder.core.options import OUTPUT, WHAT, Option, declared_options
@@ -33,40 +31,27 @@ NAMES = ", ".join(AUDITED)
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 LATEST = Path("runs/latest")
 OPTIONS = declared_options(AuditOptions)
-SHARED = {  # a command's parameter of one of these names, without a declaration of its own, is that option
-    **OPTIONS,
-    "study": Option(
-        "study",
-        f"One of {NAMES} (repeatable). Default: the studies that fit the data. `beholder list studies` describes them.",
-        str,
-        several=True,
-        flags=("--study", "-s"),
-    ),
-    "log": Option(
-        "log",
-        "Log the headline numbers to wandb, mlflow or tensorboard too (repeatable).",
-        str,
-        several=True,
-        metavar="TRACKER",
-        panel=OUTPUT,
-    ),
-    "as_json": Option("as_json", "Print the results as JSON.", bool, flags=("--json",), panel=OUTPUT),
-    "quiet": Option("quiet", "No progress, no summary.", bool, flags=("--quiet", "-q"), panel=OUTPUT),
-    "verbose": Option(
-        "verbose",
-        "Print every sentence and the tables, and more messages.",
-        bool,
-        flags=("--verbose", "-v"),
-        panel=OUTPUT,
-    ),
-}
+STUDY = f"One of {NAMES} (repeatable). Default: the studies that fit the data. `beholder list studies` describes them."
+LOG = "Log the headline numbers to wandb, mlflow or tensorboard too (repeatable)."
+MORE = "Print every sentence and the tables, and more messages."
+OTHERS = (
+    Option("study", STUDY, str, several=True, flags=("--study", "-s")),
+    Option("log", LOG, str, several=True, metavar="TRACKER", panel=OUTPUT),
+    Option("as_json", "Print the results as JSON.", bool, flags=("--json",), panel=OUTPUT),
+    Option("quiet", "No progress, no summary.", bool, flags=("--quiet", "-q"), panel=OUTPUT),
+    Option("verbose", MORE, bool, flags=("--verbose", "-v"), panel=OUTPUT),
+)
+SHARED = OPTIONS | {each.name: each for each in OTHERS}
+"""A command's parameter of one of these names, without a declaration of its own, is that option."""
 
 
-def takes(*names: str, own: bool = True, others: Mapping[str, Option] | None = None) -> Callable[[Function], Function]:
+def takes(
+    *names: str, study_options: bool = True, others: Mapping[str, Option] | None = None
+) -> Callable[[Function], Function]:
     """Mark a command: its parameter `options` is a mapping of these options, of others, and of the studies' own."""
 
     def marked(function: Function) -> Function:
-        vars(function)["takes"] = ([*(SHARED[name] for name in names), *(others or {}).values()], own)
+        vars(function)["takes"] = ([*(SHARED[name] for name in names), *(others or {}).values()], study_options)
         return function
 
     return marked
@@ -88,8 +73,8 @@ def made(path: str) -> Any:
         if function:
             group.callback(invoke_without_command=True, help=entry.help)(_with_options(function, ()))
         return typer.main.get_group(group)
-    options, own = vars(function).get("takes", ((), False))
-    command = built(name, function, [*options, *(study_options() if own else ())])
+    options, of_studies = vars(function).get("takes", ((), False))
+    command = built(name, function, [*options, *(study_options() if of_studies else ())])
     command.describe(f"{entry.help}\n\n{function.__doc__ or ''}", entry.examples)
     return command
 
@@ -145,10 +130,7 @@ RunFolder = Annotated[
 
 
 def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
-    """The folder, if something can be written there; checked before the work, and without making it.
-
-    A store that can only be read passes: it may hold all that is needed.
-    """
+    """The folder, if it can be written, which is tried without making it; a store that can only be read passes."""
     if folder is None or isinstance(folder, RemotePath):
         return folder
     try:
@@ -252,13 +234,7 @@ def given(context: typer.Context, name: str) -> bool:
 
 
 def as_toml(entries: Mapping[str, object]) -> str:
-    """Entries as TOML; a text is written as JSON writes it, which TOML reads too.
-
-    >>> print(as_toml({"models": ("a",), "limit": 3, "compat": True}))
-    models = ["a"]
-    limit = 3
-    compat = true
-    """
+    """Entries as TOML; a text is written as JSON writes it, which TOML reads too."""
     return "\n".join(f"{key} = {_value(value)}" for key, value in entries.items() if value is not None)
 
 

@@ -1,25 +1,31 @@
 """`beholder plan`: what a data set can show, and what an audit costs, before anything is scored."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 import typer
 
-from beholder._plan import plan
 from beholder._run import load_run
 from beholder.chapter.numbers import Result
 from beholder.cli.console import duration, out, say_json, show, size
 from beholder.cli.options import takes
-from beholder.core.errors import UsageError
+from beholder.core.errors import BeholderError, UnknownName, UsageError
 from beholder.core.options import COST, EFFECT, declared_options
+from beholder.core.results import results_table
+from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.cost.estimate import Cost, CostOptions, costs
+from beholder.datasets import load_dataset
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.survey import columns_of
 from beholder.models.catalog import short
-from beholder.studies.inquiry import chosen_studies
+from beholder.studies import STUDIES
+from beholder.studies.inquiry import DataChoice, chosen_studies, default_dataset
 from beholder.studies.rows import PlanOptions
+from beholder.studies.study import Study
 
 UNKNOWN = "unknown"
 TREE = ("trunk", "branches", "leaves")
@@ -43,9 +49,8 @@ def show_costs(costs: Sequence[Cost]) -> None:
         cells = {line: {model: column.get(line, "") for model, column in columns.items()} for line in lines}
         show([{" · ".join(place): line, **row} for line, row in cells.items()], as_json=False)
     notes = [f"{cost.model}: {note}" for cost in costs for note in cost.notes]
-    if any(cost.seconds and not cost.requests for cost in costs):
-        notes.append(TIME)
-    for note in dict.fromkeys(notes):
+    local = any(cost.seconds and not cost.requests for cost in costs)
+    for note in dict.fromkeys([*notes, TIME] if local else notes):
         out.print(f"- {note}", markup=False)
 
 
@@ -61,9 +66,7 @@ def readable(cost: Cost) -> dict[str, str]:
         "text tokens": _count(work.text_tokens, about=work.tokens_estimated),
     }
     if work.text_tokens_one_by_one is not None and cost.requests is None:
-        if all(
-            task.reading and task.reading.shared for task in work.tasks
-        ):  # where they stand in the trees of questions
+        if all(task.reading and task.reading.shared for task in work.tasks):  # then questions stand in trees
             parts = [sum(task.images * getattr(task.reading, name) for task in work.tasks) for name in TREE]
             lines[" / ".join(TREE)] = " / ".join(map(short, parts))
         lines["text tokens one by one"] = _count(work.text_tokens_one_by_one, about=work.tokens_estimated)
@@ -119,10 +122,13 @@ def _size(value: float | None) -> str:
     return UNKNOWN if value is None else size(value)
 
 
-# `beholder plan`
-
-
-@takes("data", "dataset", "person", own=False, others=declared_options(PlanOptions) | declared_options(CostOptions))
+@takes(
+    "data",
+    "dataset",
+    "person",
+    study_options=False,
+    others=declared_options(PlanOptions) | declared_options(CostOptions),
+)
 def plan_command(
     studies: list[str] = typer.Argument(
         None, help="Studies; `beholder list studies` names them. With --cost, those that an audit would ask."
@@ -148,11 +154,11 @@ def plan_command(
             raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")
         named = {name: options[name] for name in ("data", "dataset", "power", "effect", "person")}
         asked = PlanOptions(**named, results=load_run(run).results if run else None)
-        rows = pl.concat([plan(study, asked) for study in studies])
-        show(rows.to_dicts() if as_json else [_readable(row) for row in rows.to_dicts()], as_json)
-        notes = rows.filter(pl.col("metric") != "plan.images_needed").iter_rows(named=True) if not as_json else ()
-        for row in notes:
-            out.print(f"- {row['concept']}: {row['note']}", markup=False)
+        rows = pl.concat([plan(study, asked) for study in studies]).to_dicts()
+        show(rows if as_json else [_readable(row) for row in rows], as_json)
+        for row in rows if not as_json else ():
+            if row["metric"] != "plan.images_needed":
+                out.print(f"- {row['concept']}: {row['note']}", markup=False)
         return
     data, dataset = options["data"], options["dataset"]
     counted = CostOptions(data, dataset, **{name: options[name] for name in declared_options(CostOptions)})
@@ -174,3 +180,85 @@ def _readable(row: Result) -> dict[str, object]:
         "value": none if value is None else f"{value:.3f}" if detectable else f"{value:,.0f}",
         "unit": row["unit"],
     }
+
+
+# Which studies fit a data set, and how large an effect each can show with it
+
+
+def plan(name: str, options: PlanOptions) -> pl.DataFrame:
+    """Smallest effects of all comparisons, and images needed for a named effect; of images that are here, if any."""
+    known = [each for each in STUDIES if STUDIES[each].plans.plan]
+    if name not in known:
+        raise UnknownName("study to plan", name, known)
+    study = STUDIES[name]
+    if not options.dataset and not study.asks.datasets:
+        raise UsageError(f"{name} has no data of its own: add --dataset NAME or folder:PATH.")
+    dataset = load_dataset(options.dataset or default_dataset(study, options.data), options.data)
+    here = replace(dataset, partial=True).present()
+    planned = _planned(study, here if len(here) else dataset, options)
+    if planned.is_empty():
+        raise UsageError(f"{name} cannot be planned on {dataset.name}: {_nothing_to_compare(study, dataset)}.")
+    note = pl.format("{}; none of these images is there: counted in the table", "note")
+    return planned if len(here) else planned.with_columns(note=note)
+
+
+def _planned(study: Study, dataset: Dataset, options: PlanOptions) -> pl.DataFrame:
+    rows = list(study.part("plan")(dataset, options))
+    return results_table(rows, study=study.name, model="plan", dataset=dataset.name)
+
+
+class Fit(NamedTuple):
+    """Whether a study can be asked on a data set."""
+
+    study: str
+    fits: bool
+    why: str  # what it compares there, or what is missing
+    detectable: pl.DataFrame | None = None  # the plan, if it fits
+
+
+def fitting_studies(dataset: Dataset) -> list[Fit]:
+    """Every study that a model is audited with."""
+    return [fit(study, dataset) for study in STUDIES.values() if study.measures.functions]
+
+
+def fit(study: Study, dataset: Dataset) -> Fit:
+    """Whether the study has something to compare here."""
+    try:
+        study.asks.tasks(dataset)
+        planned = _planned(study, dataset, PlanOptions()) if study.plans.plan else None
+    except BeholderError as error:
+        return Fit(study.name, False, str(error).partition("\n")[0])
+    if planned is None:
+        return Fit(study.name, True, "its tasks can be scored; it has no plan")
+    wanted = [column_in(dataset.table, name) for name in study.measures.compares]
+    if wanted:
+        planned = planned.filter(pl.col("concept").str.split(" × ").list.eval(pl.element().is_in(wanted)).list.all())
+    planned = planned.filter(pl.col("verdict").is_null())
+    compared = planned["concept"].unique(maintain_order=True).to_list()
+    if compared:
+        return Fit(study.name, True, f"compares by {', '.join(compared)}", planned)
+    return Fit(study.name, False, _nothing_to_compare(study, dataset))
+
+
+def _nothing_to_compare(study: Study, dataset: Dataset) -> str:
+    """Why there are no two groups."""
+    wanted = [column_in(dataset.table, name) for name in study.measures.compares or dataset.attributes]
+    columns = [each for each in columns_of(dataset) if each.name in wanted]
+    if not columns:
+        by, has = " or ".join(study.measures.compares) or "an attribute", ", ".join(dataset.attributes) or "none"
+        return f"it compares people by {by}, and the columns are: {has}"
+    return f"it takes two groups of at least five people ({'; '.join(f'{each.name}: {each.how}' for each in columns)})"
+
+
+def uncompared(results: pl.DataFrame, studies: Iterable[Study], choice: DataChoice) -> Iterator[str]:
+    """For each study that compared no two groups: why. A first look at a few images (`limit`) may be like that."""
+    for study in studies:
+        paired = [metric.name for metric in study.measures.metrics if metric.paired]
+        rows = results.filter(pl.col("study") == study.name)
+        if not paired or rows.filter(pl.col("metric").is_in(paired), pl.col("value").is_not_null()).height:
+            continue
+        dataset = load_dataset(choice.dataset or default_dataset(study, choice.data), choice.data, choice.settings)
+        own = fit(study, dataset)
+        if (study.measures.compares and choice.limit is None) or not own.fits:
+            why = "too few of its images have a score" if own.fits else own.why
+            yield f"{study.name}: no two groups of {dataset.name} were compared: {why}."

@@ -1,11 +1,13 @@
-"""What is done with runs: `beholder runs`, `report`, `export`, `site` and `view`."""
+"""What is done with runs and with the store of scores: `beholder runs`, `report`, `export`, `site`, `view`, `store`."""
 
-from __future__ import annotations
-
+import re
 import secrets
 import socket
 import sys
+import time
 from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -14,10 +16,10 @@ import typer
 from beholder._gate import read_rules
 from beholder._run import load_run
 from beholder.chapter.numbers import Result
-from beholder.cli.console import err, note, out, say_json, show
+from beholder.cli.console import SIZES, bar, err, note, out, say, say_json, show, size
 from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.family import VERDICTS
-from beholder.core.errors import BeholderError, MissingData, UsageError
+from beholder.core.errors import BeholderError, MissingData, UnknownName, UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import read_record
@@ -28,7 +30,8 @@ from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, audited_models
 from beholder.report.page import write_page
 from beholder.report.report import slug
 from beholder.report.summary import print_summary
-from beholder.scores.recorded import Places
+from beholder.scores import store as scores
+from beholder.scores.store import Places
 from beholder.site import build_site
 from beholder.view import open_gallery
 
@@ -67,9 +70,6 @@ def _entry(path: Path) -> Result | None:
         return {**entry, "problem": f"cannot be read: {str(error).splitlines()[0]}"}
 
 
-# `beholder report`
-
-
 def report_command(
     folder: RunFolder = LATEST,
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
@@ -89,9 +89,6 @@ def report_command(
     if not quiet:
         print_summary(run.report, out, verbose=verbose)
     note(f"Report: {page.resolve()}")
-
-
-# `beholder export`
 
 
 def export_command(
@@ -136,9 +133,6 @@ def export_command(
             note(f"Written: {path.resolve()}")
 
 
-# `beholder site`
-
-
 def site_command(
     runs: list[Path] = typer.Argument(None, help="Run folders; none for the published tables alone."),
     output: Path = typer.Option(Path("beholder-site"), "--out", "-o", help="Folder to write the site into."),
@@ -149,9 +143,6 @@ def site_command(
     """Any web server can serve the folder. It holds the runs' reports and numbers, and no photograph."""
     index = build_site(runs or [], output, rules=read_rules(rules) if rules else (), published=published, title=title)
     note(f"Site: {index.resolve()}")
-
-
-# `beholder view`
 
 
 def view_command(
@@ -173,7 +164,7 @@ def view_command(
     except ImportError as error:
         raise UsageError(f"The viewer needs {error.name}. Install it: pip install 'beholder[view]'") from error
     places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
-    sheets = open_gallery(runs, places)
+    sets = open_gallery(runs, places)
     try:
         listener = socket.create_server((host, port))
     except OSError as error:
@@ -184,6 +175,110 @@ def view_command(
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
     note(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)")
     allowed = None if host == LOOPBACK else [host]
-    config = uvicorn.Config(viewer(sheets, token, allowed), log_level="warning", access_log=False)
+    config = uvicorn.Config(viewer(sets, token, allowed), log_level="warning", access_log=False)
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
+
+
+AGES = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+
+
+def store_command(context: typer.Context, store: str | None = None, as_json: bool = False) -> None:
+    if context.invoked_subcommand:
+        given = {"store": str(store)} if store else {}
+        context.default_map = {name: given for name in ("verify", "clean")}
+        return
+    models = scores.stored_models(scores.Store(store_folder(store)))
+    if models or as_json:
+        _show(models, as_json)
+    else:
+        note(f"{store_folder(store)} holds no scores.")
+
+
+def verify_store_command(store: str | None = None, as_json: bool = False) -> None:
+    """What it finds wrong is scored again by the next audit that needs it."""
+    found = scores.verify_store(scores.Store(store_folder(store)), bar)
+    if as_json:
+        say_json(asdict(found))
+    else:
+        for line in (*found.problems, *(f"Note: {note}" for note in found.notes)):
+            say(line)
+        err.print(f"{found.blocks:,} blocks with {found.rows:,} rows are sound. Problems: {len(found.problems):,}.")
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def clean_store_command(
+    model: list[str] | None = typer.Option(
+        None, help="Only this model: its name or the name of its folder (repeatable)."
+    ),
+    older_than: str | None = typer.Option(None, help="Only models not used for so long: 12h, 30d, 8w.", metavar="AGE"),
+    larger_than: str | None = typer.Option(None, help="Only models larger than: 500MB, 10GB.", metavar="SIZE"),
+    leftovers: bool = typer.Option(
+        False, "--leftovers", help="Remove blocks that were set aside and files of stopped runs."
+    ),
+    everything: bool = typer.Option(False, "--all", help="Remove all models."),
+    yes: bool = typer.Option(False, "--yes", help="Do not ask."),
+    store: str | None = None,
+) -> None:
+    place = scores.Store(store_folder(store))
+    wanted = model or older_than or larger_than or everything
+    if not wanted and not leftovers:
+        raise UsageError("Say what to remove: --model, --older-than, --larger-than, --leftovers or --all.")
+    models = _chosen(scores.stored_models(place), model or [], older_than, larger_than) if wanted else []
+    files = scores.leftovers(place) if leftovers else []
+    if not models and not files:
+        err.print("Nothing to remove.")
+        return
+    if models:
+        _show(models)
+    if files:
+        out.print(f"{len(files):,} leftover files, {size(sum(map(scores.size_of, files)))}")
+    if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
+        err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
+        return
+    scores.remove_leftovers(files)
+    scores.remove_models(models)
+    err.print(f"Removed {len(models):,} models and {len(files):,} leftover files.")
+
+
+def _chosen(
+    models: list[scores.StoredModel], names: list[str], older_than: str | None, larger_than: str | None
+) -> list[scores.StoredModel]:
+    known = {model.name for model in models} | {model.folder.name for model in models}
+    for name in names:
+        if name not in known:
+            raise UnknownName("model", name, known, where="The store")
+    age = _parsed(older_than, AGES, "--older-than", "30d") if older_than else None
+    bytes_ = _parsed(larger_than, SIZES, "--larger-than", "10GB") if larger_than else None
+    return [
+        model
+        for model in models
+        if (not names or {model.name, model.folder.name} & set(names))
+        and (age is None or time.time() - model.last_used > age)
+        and (bytes_ is None or model.bytes > bytes_)
+    ]
+
+
+def _parsed(text: str, units: dict[str, float], option: str, example: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text.strip())
+    unit = next((unit for unit in units if match and unit.lower() == match[2].lower()), None)
+    if match is None or unit is None:
+        raise UsageError(f"{option} {text}: write a number with one of {', '.join(units)}, such as {example}.")
+    return float(match[1]) * units[unit]
+
+
+def _show(models: list[scores.StoredModel], as_json: bool = False) -> None:
+    show(
+        [
+            {
+                "name": model.name,
+                "folder": model.folder.name,
+                **{name: getattr(model, name) for name in ("revision", "images", "prompts", "blocks")},
+                **({"bytes": model.bytes} if as_json else {"size": size(model.bytes)}),
+                "last_used": datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes"),
+            }
+            for model in models
+        ],
+        as_json,
+    )

@@ -7,17 +7,20 @@ tiny groups do not raise the bar for all. The largest of the family in each shuf
 A verdict is one of five things that can be said about a difference; one rule decides between them.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-Array = npt.NDArray[np.floating]
+from beholder.core.results import Row
+from beholder.core.types import Floating, Ints, Mask
+
+if TYPE_CHECKING:
+    from beholder.comparison.groups import Strata
+
 DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS = (
     "difference found",
     "none found",
@@ -25,7 +28,7 @@ DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS = (
     "fact",
     "not measured",
 )
-SIGNS = dict(zip(VERDICTS, "●○△■–", strict=True))  # a shape for every verdict, so that it is told apart without colour
+SIGNS = dict(zip(VERDICTS, "●○△■–", strict=True))  # a shape for every verdict: no colour is needed
 ALPHA = 0.05  # a p-value for the whole family up to this is a difference found
 FEWEST = 5  # people below whom nothing is said of a group
 FEWEST_ARRANGEMENTS = 40  # with fewer arrangements of the labels no p-value is small enough to mean anything
@@ -48,28 +51,30 @@ def verdict_of(p_value: float | None, people: int, arrangements: float = math.in
 class Part(NamedTuple):
     """Numbers of one comparison, any shape, and what shuffles make of the largest of them."""
 
-    value: Array
-    error: Array
-    freedom: Array  # degrees of freedom of the error; infinite for a number whose error comes from its own null
-    deviate: Array  # |value| in errors, on the normal scale
-    scale: Array  # how much wider than normal its own null is, at least 1
-    largest: Array  # the largest deviate over scale, of all numbers, in every shuffle: `[n_shuffles]`
+    value: Floating
+    error: Floating
+    freedom: Floating  # degrees of freedom of the error; infinite for a number whose error comes from its own null
+    deviate: Floating  # |value| in errors, on the normal scale
+    scale: Floating  # how much wider than normal its own null is, at least 1
+    largest: Floating  # the largest deviate over scale, of all numbers, in every shuffle: `[n_shuffles]`
     exact: bool
     arrangements: float
-    people: npt.NDArray[np.int_]  # of each number, the people of its smallest group
-    least: Array  # the least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0
-    skew: Array | float = 0.0  # skewness of the number's error: its interval reaches farther to one side (Hall 1992)
-    sides: tuple[Array, Array] | None = None
+    people: Ints  # of each number, the people of its smallest group
+    least: (
+        Floating  # the least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0
+    )
+    skew: Floating | float = 0.0  # skewness of the number's error: its interval reaches farther to one side (Hall 1992)
+    sides: tuple[Floating, Floating] | None = None
     """The values whose difference each number is, within the strata: of the first group, and of the second."""
 
     @property
-    def judgeable(self) -> npt.NDArray[np.bool_]:
+    def judgeable(self) -> Mask:
         """Which numbers can be judged at all."""
         enough = (self.people >= FEWEST) & (self.arrangements >= FEWEST_ARRANGEMENTS)
         return np.asarray(enough & np.isfinite(self.value) & np.isfinite(self.deviate))
 
 
-def not_judgeable(people: npt.NDArray[np.int_]) -> Part:
+def not_judgeable(people: Ints) -> Part:
     """Numbers of which nothing can be said: groups are too small."""
     absent, none = np.full(people.shape, np.nan), np.zeros(people.shape)
     return Part(absent, absent, absent, absent, none + 1, np.zeros(0), False, 0.0, people, none)
@@ -78,26 +83,24 @@ def not_judgeable(people: npt.NDArray[np.int_]) -> Part:
 class Judged(NamedTuple):
     """A part's numbers with p-values and bounds that hold for the whole family at once; NaN where there are none."""
 
-    value: Array
-    low: Array
-    high: Array
-    p_value: Array
-    at_most: npt.NDArray[np.bool_]  # where no shuffle reaches the number: p is the smallest that there can be
-    found: npt.NDArray[np.bool_]  # where p is at most 0.05; the bounds then leave out 0
-    margin: Array
-    people: npt.NDArray[np.int_]
+    value: Floating
+    low: Floating
+    high: Floating
+    p_value: Floating
+    at_most: Mask  # where no shuffle reaches the number: p is the smallest that there can be
+    found: Mask  # where p is at most 0.05; the bounds then leave out 0
+    margin: Floating
+    people: Ints
     arrangements: float
-    own: tuple[Array, Array]  # bounds of each number by itself: 95 % of its own null, whatever else is compared
-    sides: tuple[Array, Array] | None
+    own: tuple[Floating, Floating]  # bounds of each number by itself: 95 % of its own null, whatever else is compared
+    sides: tuple[Floating, Floating] | None
     method: str
 
 
-def largest_of(null: Array, deviate: Array, *, exact: bool = False) -> tuple[Array, Array]:
-    """Of deviates `[n_shuffles, …]`: how much wider than normal each null is, and the largest on these scales.
-
-    Every null on its scale is at least as wide as a normal one, rank by rank. The deviate at hand counts as one of the
-    shuffles, as p does: a scale that knew the shuffles alone would fit them too well.
-    """
+def largest_of(null: Floating, deviate: Floating, *, exact: bool = False) -> tuple[Floating, Floating]:
+    """Of deviates `[n_shuffles, …]`: how much wider than normal each null is, and the largest on these scales."""
+    # Every null on its scale is at least as wide as a normal one, rank by rank. The deviate at hand counts as one of
+    # the shuffles, as p does: a scale that knew the shuffles alone would fit them too well.
     shuffles = len(null)
     if not null.size:
         return np.ones(null.shape[1:]), np.zeros(shuffles, dtype=null.dtype)
@@ -124,14 +127,14 @@ def largest_of(null: Array, deviate: Array, *, exact: bool = False) -> tuple[Arr
 
 
 def part_from_null(
-    value: Array,
-    null: Array,
+    value: Floating,
+    null: Floating,
     *,
     people: npt.ArrayLike,
     arrangements: float = np.inf,
     exact: bool = False,
     one_sided: bool = False,
-    centre: Array | None = None,
+    centre: Floating | None = None,
 ) -> Part:
     """Numbers of any kind `[…]` and the same after shuffles `[n_shuffles, …]`: their error is the null's own spread.
 
@@ -181,7 +184,7 @@ def judge(parts: Sequence[Part]) -> list[Judged]:
     return [_judged(part, np.sort(largest), method, exact=exact) for part in parts]
 
 
-def _judged(part: Part, largest: Array, method: str, *, exact: bool) -> Judged:
+def _judged(part: Part, largest: Floating, method: str, *, exact: bool) -> Judged:
     count, able = len(largest), part.judgeable
     deviate = np.where(able, part.deviate / part.scale, 0.0)
     beyond = count - np.searchsorted(largest, deviate * (1 - TIE), side="left")
@@ -203,7 +206,7 @@ def _judged(part: Part, largest: Array, method: str, *, exact: bool) -> Judged:
     return Judged(part.value, low, high, p_value, at_most, found, margin, *rest)
 
 
-def _reach(part: Part, deviate: float) -> tuple[Array, Array]:
+def _reach(part: Part, deviate: float) -> tuple[Floating, Floating]:
     """How far each number's interval reaches below and above it, for a deviate on the normal scale."""
     with np.errstate(invalid="ignore"):
         reach = student_scale(deviate * part.scale, part.freedom)
@@ -212,20 +215,20 @@ def _reach(part: Part, deviate: float) -> tuple[Array, Array]:
     return below, above
 
 
-def critical_value(largest: Array, alpha: float = ALPHA, *, exact: bool = False) -> float:
+def critical_value(largest: Floating, alpha: float = ALPHA, *, exact: bool = False) -> float:
     """The deviate (of these, ascending) that a number must exceed for its p to be at most `alpha`."""
     allowed = int(alpha * (len(largest) + (not exact)) + 1e-9) - (not exact)
     return float(largest[len(largest) - 1 - allowed]) if 0 <= allowed < len(largest) else np.inf
 
 
-def skewed(t: Array, skew: Array | float) -> Array:
+def skewed(t: Floating, skew: Floating | float) -> Floating:
     """t of a skewed error, made symmetric (Hall's cubic, which rises everywhere): few large scores move t."""
     near = np.clip(t, -MODERATE, MODERATE)
     part = skew * near / 3
     return np.asarray(near * (1 + part + part * part / 3) + skew / 6 + (t - near))
 
 
-def unskewed(t: Array, skew: Array | float) -> Array:
+def unskewed(t: Floating, skew: Floating | float) -> Floating:
     """The t that `skewed` turns into `t`."""
     ends = skewed(np.array(-MODERATE), skew), skewed(np.array(MODERATE), skew)
     near = np.clip(t, *ends)
@@ -234,7 +237,7 @@ def unskewed(t: Array, skew: Array | float) -> Array:
     return np.asarray(bent + (t - near))
 
 
-def normal_scale(t: Array, freedom: Array) -> Array:
+def normal_scale(t: Floating, freedom: Floating) -> Floating:
     """Student's t as the normal deviate of the same probability (Wallace's approximation).
 
     >>> normal_scale(np.array(2.571), np.array(5.0)).round(2)
@@ -245,8 +248,78 @@ def normal_scale(t: Array, freedom: Array) -> Array:
         return np.asarray(np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3)) * large)
 
 
-def student_scale(z: Array | float, freedom: Array) -> Array:
+def student_scale(z: Floating | float, freedom: Floating) -> Floating:
     """The t that `normal_scale` turns into `z`."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         factor = np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3))
         return np.asarray(np.where(np.isinf(freedom), z, np.sqrt(freedom * np.expm1((z / factor) ** 2 / freedom))))
+
+
+# One difference, with everything that a reader needs to judge it
+
+
+class Comparison(NamedTuple):
+    """What a study states and everything else reads."""
+
+    group: str | None
+    against: str | None
+    value: float  # the first group less, or over, the second
+    low: float  # bounds that hold for the whole family: they decide
+    high: float
+    p_value: float
+    at_most: bool
+    people: int  # of the smallest group
+    verdict: str
+    own: tuple[float, float] = (np.nan, np.nan)  # the interval of this number by itself; it decides nothing
+    sides: tuple[float, float] | None = None  # the value of each group, within the strata
+    method: str = ""
+
+    def swapped(self) -> "Comparison":
+        """The same seen from the other group: second less first."""
+        sides = self.sides and (self.sides[1], self.sides[0])
+        swapped = self._replace(group=self.against, against=self.group, value=-self.value, sides=sides)
+        return swapped._replace(low=-self.high, high=-self.low, own=(-self.own[1], -self.own[0]))
+
+    def upward(self) -> "Comparison":
+        """The same with the group first that is higher."""
+        return self.swapped() if self.value < 0 else self
+
+    def through(self, scale: Callable[[float], float]) -> "Comparison":
+        """The same on another scale, which must rise: value and bounds as logarithms, or beside a landmark."""
+        return self._replace(value=scale(self.value), low=scale(self.low), high=scale(self.high))
+
+    def on(self, row: Row, *, least: float = -np.inf, most: float = np.inf) -> Row:
+        """A row of results with this comparison's numbers; bounds do not leave the possible range."""
+        low, high = (float(np.clip(bound, least, most)) for bound in (self.low, self.high))
+        at_most = True if self.at_most else None
+        named = self._named(row)._replace(value=self.value, low=low, high=high, verdict=self.verdict)
+        return named._replace(p_value=self.p_value, p_at_most=at_most)
+
+    def _named(self, row: Row) -> Row:
+        group = row.group if self.group is None else self.group
+        return row._replace(group=group, against=row.against if self.against is None else self.against)
+
+    def rows(
+        self, row: Row, strata: "Strata | None" = None, *, least: float = -np.inf, most: float = np.inf
+    ) -> list[Row]:
+        """The published row with the verdict; and where strata count, the row within them, which decided, after it."""
+        # The published row keeps its own value, and its interval if it has one: both describe, the other row decides.
+        named = self._named(row)
+        note = "; ".join(each for each in (row.note, strata.note if strata else None) if each) or None
+        if strata is None or strata.variant is None:
+            return [self.on(named._replace(note=note), least=least, most=most)._replace(value=row.value)]
+        plain = named._replace(verdict=self.verdict, note=note)
+        return [plain, self.on(named, least=least, most=most)._replace(variant=strata.variant)]
+
+
+def comparison_at(
+    judged: Judged, place: tuple[int, ...] | int, group: str | None = None, against: str | None = None
+) -> Comparison:
+    """One number of a judged part."""
+    value, low, high, p_value = (float(part[place]) for part in (judged.value, judged.low, judged.high, judged.p_value))
+    people = int(judged.people[place])
+    verdict = verdict_of(p_value, people, judged.arrangements)
+    own = float(judged.own[0][place]), float(judged.own[1][place])
+    sides = judged.sides and (float(judged.sides[0][place]), float(judged.sides[1][place]))
+    numbers = (value, low, high, p_value, bool(judged.at_most[place]), people)
+    return Comparison(group, against, *numbers, verdict, own, sides, judged.method)

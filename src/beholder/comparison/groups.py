@@ -7,8 +7,6 @@ Lane 1983). Where a label and the groups are the same, nothing can be taken off:
 `coincide` says so.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,10 +22,9 @@ from beholder.comparison.family import FEWEST
 from beholder.core.errors import UnknownName
 from beholder.core.results import WITHIN
 from beholder.core.tables import column_in
+from beholder.core.types import Array, Codes, Ints, Mask
 from beholder.datasets.selection import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 COLUMNS = ("person", "name", "identity", "seed", "subject")  # they say who is shown; the first that is there is used
 CROSSING = " × "
 REST = "everyone else"
@@ -59,7 +56,7 @@ class People:
         """Whether anybody has more than one image."""
         return self.count < len(self.codes)
 
-    def rows(self, keep: npt.NDArray[np.bool_ | np.intp]) -> People:
+    def rows(self, keep: npt.NDArray[np.bool_ | np.intp]) -> "People":
         """The people of some of the images, numbered anew."""
         return People(np.unique(self.codes[keep], return_inverse=True)[1], self.column)
 
@@ -101,7 +98,7 @@ class Groups(NamedTuple):
     codes: Codes  # the place of each image's group among the names, −1 for none
     numbers: Array | None = None  # the attribute as numbers, NaN where unknown; None where it is none
 
-    def mask(self, group: int | str) -> npt.NDArray[np.bool_]:
+    def mask(self, group: int | str) -> Mask:
         """The images of one group."""
         place = self.names.index(group) if isinstance(group, str) else group
         return np.asarray(self.codes == place)
@@ -115,12 +112,12 @@ class Groups(NamedTuple):
         pairs = np.unique(np.stack([self.codes, people.codes])[:, self.codes >= 0], axis=1)
         return [int(size) for size in np.bincount(pairs[0], minlength=len(self.names))]
 
-    def large(self, people: People, scored: npt.NDArray[np.bool_] | None = None) -> Groups:
+    def large(self, people: People, scored: Mask | None = None) -> "Groups":
         """Only the groups in which at least five people have a score."""
         inside = self if scored is None else self._replace(codes=np.where(scored, self.codes, -1))
         return inside.kept([place for place, size in enumerate(inside.sizes(people)) if size >= FEWEST])
 
-    def kept(self, places: Sequence[int]) -> Groups:
+    def kept(self, places: Sequence[int]) -> "Groups":
         """Only some of the groups."""
         place = np.full(len(self.names) + 1, -1)
         place[list(places)] = np.arange(len(places))
@@ -140,7 +137,7 @@ class Groups(NamedTuple):
         sizes, each = np.array(self.sizes(people), dtype=np.float64), np.eye(len(self.names))
         return np.array([unit - (1 - unit) * sizes / ((1 - unit) * sizes).sum() for unit in each])
 
-    def balance(self, table: pl.DataFrame, people: People, columns: Sequence[str]) -> list[Imbalance]:
+    def balance(self, table: pl.DataFrame, people: People, columns: Sequence[str]) -> "list[Imbalance]":
         """The columns whose values are spread unequally over the groups, the most unequal first."""
         found = [_imbalance(self, table, people, name) for name in columns if name != self.attribute]
         return sorted((each for each in found if each is not None), key=lambda each: -each.association)
@@ -240,7 +237,7 @@ class Strata(NamedTuple):
     cells: Codes
     """Each image's cell of the labels' crossing: people change groups within it; all 0 where labels are taken off."""
     design: Array  # columns that are taken off additively, `[n_images, n_columns]`; none where cells are used
-    coincide: tuple[str, ...] = ()  # labels that cannot be told apart from the groups: they are not taken into account
+    coincide: tuple[str, ...] = ()  # labels that coincide with the groups: they are not taken into account
     crossed: Groups | None = None  # the labels' crossing, whether its cells are used or too thin
     attribute: str = ""  # what is compared within them
 
@@ -254,9 +251,9 @@ class Strata(NamedTuple):
         """What a reader must know."""
         if not self.coincide:
             return None
-        return "; ".join(f"{self.attribute} and {name} cannot be told apart here" for name in self.coincide)
+        return "; ".join(f"{self.attribute} and {name} cannot be distinguished here" for name in self.coincide)
 
-    def rows(self, keep: npt.NDArray[np.bool_]) -> Strata:
+    def rows(self, keep: Mask) -> "Strata":
         """The strata of some of the images."""
         crossed = None if self.crossed is None else self.crossed._replace(codes=self.crossed.codes[keep])
         return self._replace(cells=self.cells[keep], design=self.design[keep], crossed=crossed)
@@ -268,10 +265,8 @@ def no_strata(images: int, coincide: tuple[str, ...] = (), attribute: str = "") 
 
 
 def strata_of(table: pl.DataFrame, groups: Groups, labels: Sequence[str], people: People) -> Strata:
-    """What these groups are compared within: those of the labels that the table has and that vary.
-
-    A label that an image lacks is a value of its own.
-    """
+    """What these groups are compared within: those of the labels that the table has and that vary."""
+    # A label that an image lacks is a value of its own.
     inside = groups.codes >= 0
     known = [name for name in labels if name in table.columns and name not in groups.attribute.split(CROSSING)]
     filled = table.select(pl.col(name).cast(pl.String).fill_null(UNKNOWN) for name in known)
@@ -302,7 +297,7 @@ def _taken_off(
     return Strata(tuple(used), together, _dummies(filled, used), coincide, crossed, groups.attribute)
 
 
-def _people_in(groups: Groups, cells: Codes, people: People) -> npt.NDArray[np.int_]:
+def _people_in(groups: Groups, cells: Codes, people: People) -> Ints:
     inside = groups.codes >= 0
     triples = np.unique(np.stack([groups.codes, cells, people.codes])[:, inside], axis=1)
     counts = np.zeros((len(groups.names), int(cells.max(initial=0)) + 1), dtype=int)
@@ -332,8 +327,8 @@ def _dummies(filled: pl.DataFrame, labels: Sequence[str]) -> Array:
     )
 
 
-def _estimable(groups: Groups, design: Array, inside: npt.NDArray[np.bool_]) -> bool:
-    """Whether the groups are told apart by more than the labels together."""
+def _estimable(groups: Groups, design: Array, inside: Mask) -> bool:
+    """Whether the groups are distinguished by more than the labels together."""
     member = (groups.codes[inside, None] == np.unique(groups.codes[inside])[None, 1:]).astype(np.float64)
     full = np.column_stack([np.ones(len(design)), design])
     left = member - full @ np.linalg.lstsq(full, member, rcond=None)[0]

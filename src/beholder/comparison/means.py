@@ -6,31 +6,18 @@ spread. A shuffle moves the weights of the units within their blocks, which is t
 Someone who is shown in several groups is a block of their own: compared with themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from beholder.comparison.family import (
-    ENDLESS,
-    FEWEST,
-    SURE,
-    Judged,
-    Part,
-    largest_of,
-    normal_scale,
-    not_judgeable,
-    part_from_null,
-    skewed,
-)
-from beholder.comparison.groups import Codes, Groups, People, Strata, no_strata
+from beholder.comparison import family
+from beholder.comparison.family import ENDLESS, FEWEST, SURE, Judged, Part
+from beholder.comparison.groups import Groups, People, Strata, no_strata
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
+from beholder.core.types import Array, Codes, Floating, Mask
 
-Array = npt.NDArray[np.float64]
 Powers = tuple[Array, Array, Array]  # sums of values, of their squares and of their cubes
 HELD = 1 << 23  # numbers worked on at once
 NOTHING = 1e-12  # relative to the largest score: differences below this are rounding errors
@@ -49,7 +36,7 @@ class Units(NamedTuple):
     levels: Codes | None
     """Whose mean is taken off: cells of the strata, or people shown in several groups; None for all as one."""
 
-    def rows(self, keep: npt.NDArray[np.bool_]) -> Units:
+    def rows(self, keep: Mask) -> "Units":
         """Some of the units."""
         levels = None if self.levels is None else np.unique(self.levels[keep], return_inverse=True)[1]
         return Units(self.values[keep], self.groups[keep], self.blocks[keep], self.design[keep], levels)
@@ -62,7 +49,7 @@ class Membership(NamedTuple):
     unit: Codes  # the unit of each of them
     keys: Codes  # person, group and cell of every unit: `[3, n_units]`
     blocks: Codes
-    several: npt.NDArray[np.bool_]  # units of people who are shown in several groups: each such person is a block
+    several: Mask  # units of people who are shown in several groups: each such person is a block
 
 
 def membership(groups: Groups, people: People, cells: Codes) -> Membership:
@@ -121,7 +108,7 @@ class ShuffledGroups:
         """Numbers `[some shuffles, …]` of codes `[some shuffles, n_images]`, judged by what shuffles make of them."""
         null = np.concatenate([statistic(codes) for codes in self.parts()])
         value, moves = statistic(self._groups.codes[None])[0], self.moves
-        return part_from_null(value, null, people=people, arrangements=moves.arrangements, exact=moves.exact)
+        return family.part_from_null(value, null, people=people, arrangements=moves.arrangements, exact=moves.exact)
 
 
 class _Fit:
@@ -178,8 +165,8 @@ class _Estimates(NamedTuple):
     def deviates(self) -> Array:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             t = np.where(self.value == 0, 0.0, self.value / self.error)
-            t = np.abs(np.where(np.isfinite(t), skewed(t, self.skew), t))
-            return np.minimum(np.nan_to_num(normal_scale(t, self.freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
+            t = np.abs(np.where(np.isfinite(t), family.skewed(t, self.skew), t))
+            return np.minimum(np.nan_to_num(family.normal_scale(t, self.freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
 
 
 def _estimates(
@@ -210,7 +197,7 @@ def _estimates(
 
 
 def compare_groups(
-    values: npt.NDArray[np.floating],
+    values: Floating,
     groups: Groups,
     people: People,
     rng: np.random.Generator,
@@ -230,26 +217,41 @@ def compare_groups(
     strata = no_strata(len(values)) if strata is None else strata
     contrasts = (np.eye(len(groups.names)) if departures else groups.pair_weights()) if contrasts is None else contrasts
     units = units_of(values, groups, people, strata)
-    patterns, pattern_of = _patterns(units.values)
-    columns = [pattern_of == number for number in range(patterns.shape[1])]
-    made = [
-        _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, mine)
-        for there, mine in zip(patterns.T, columns, strict=True)
-    ]
-    return _joined(made, columns, len(contrasts))
+
+    def compared(there: Mask, columns: Mask) -> Part:
+        return _compared(units.rows(there), contrasts, rng, shuffles, departures, bounds, columns)
+
+    return _by_pattern(units.values, len(contrasts), compared)
 
 
-def _patterns(values: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-    """The ways in which scores are missing, `[n_rows, n_patterns]`, and which of them each column has."""
-    there = ~np.isnan(values)
-    if there.all():
-        return np.ones((len(values), 1), dtype=bool), np.zeros(values.shape[1], dtype=np.intp)
-    patterns, pattern_of = np.unique(there, axis=1, return_inverse=True)
-    return patterns, pattern_of.ravel()
+def _by_pattern(values: Array, rows: int, compared: Callable[[Mask, Mask], Part]) -> Part:
+    """Columns that lack the same scores are compared together, over the rows that have one: `[rows, n_columns]`."""
+    there, pattern_of = ~np.isnan(values), np.zeros(values.shape[1], dtype=np.intp)
+    patterns = there[:, :1] if values.shape[1] else np.ones((len(values), 1), dtype=bool)
+    if not there.all():
+        patterns, pattern_of = np.unique(there, axis=1, return_inverse=True)
+    columns = [pattern_of.ravel() == number for number in range(patterns.shape[1])]
+    parts = [compared(each, mine) for each, mine in zip(patterns.T, columns, strict=True)]
+    if len(parts) == 1:
+        return parts[0]
+    shape = (rows, values.shape[1])
+    joined = ("value", "error", "freedom", "deviate", "scale", "people", "least", "skew")
+    whole = {name: np.zeros(shape, dtype=int if name == "people" else np.float64) for name in joined}
+    sides = np.full((2, *shape), np.nan)
+    for part, mine in zip(parts, columns, strict=True):
+        for name, numbers in whole.items():
+            numbers[:, mine] = getattr(part, name)
+        sides[:, :, mine] = np.nan if part.sides is None else part.sides
+    known = [part for part in parts if len(part.largest)]
+    count = min((len(part.largest) for part in known), default=0)
+    largest = np.max([part.largest[:count] for part in known], axis=0, initial=0.0) if known else np.zeros(0)
+    fewest = min((part.arrangements for part in known), default=0.0)
+    both = None if np.isnan(sides).all() else (sides[0], sides[1])
+    return Part(largest=largest, exact=False, arrangements=fewest, sides=both, **whole)
 
 
 def each_stratum(
-    values: npt.NDArray[np.floating],
+    values: Floating,
     groups: Groups,
     people: People,
     strata: Strata,
@@ -282,7 +284,7 @@ def _compared(
     shuffles: int,
     departures: bool,
     bounds: tuple[float, float] | None,
-    columns: npt.NDArray[np.bool_],
+    columns: Mask,
 ) -> Part:
     values, count = units.values[:, columns], contrasts.shape[1]
     sizes = np.bincount(units.groups, minlength=count)
@@ -290,7 +292,7 @@ def _compared(
     involved = np.where(contrasts != 0, sizes, np.iinfo(int).max).min(axis=1, initial=np.iinfo(int).max)
     people = np.broadcast_to(involved[:, None], shape)
     if not sizes.size or sizes.min() < 2:
-        return not_judgeable(people)
+        return family.not_judgeable(people)
     fit = _Fit(units, count)
     # A departure is the mean of a group's residuals. Strata are taken off its weights too: each shuffle is fitted anew.
     weights = fit.residuals(fit.member / fit.size).T if departures else fit.weights
@@ -303,7 +305,7 @@ def _compared(
     # Residuals of a fit are narrower than errors: moved ones are stretched, or shuffles would promise too little.
     move = _Moves(fit.member, own, wide if units.design.shape[1] else left, wide)
 
-    def measured(moved: _Moves, permutations: npt.NDArray[np.intp]) -> _Estimates:
+    def measured(moved: _Moves, permutations: Codes) -> _Estimates:
         means, powers = moved.sums(permutations)
         means = np.matmul(fit.spread, means) if by_sums else means
         return _estimates(means, powers, fit.size, contrasts, shares, fit.free)
@@ -320,7 +322,7 @@ def _compared(
     value, error, freedom, skew = (np.asarray(part)[0] for part in found)
     least = _least_margins(values, units, contrasts, bounds)
     deviate = found.deviates()[0]
-    scale, largest = largest_of(null, deviate, exact=moves.exact)
+    scale, largest = family.largest_of(null, deviate, exact=moves.exact)
     effects = weights @ left
     means = values.mean(axis=0) + effects - fit.size / fit.size.sum() @ effects
     sides = np.maximum(contrasts, 0) @ means, np.maximum(-contrasts, 0) @ means
@@ -339,11 +341,11 @@ class _Moves:
         self.held = len(left) * (4 * left.shape[1] if self._few else member.shape[1] * (1 if weights is None else 2))
         """Numbers that one permutation takes."""
 
-    def sums(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
+    def sums(self, permutations: Codes) -> tuple[Array, Powers]:
         """`[permutations, n_groups, n_columns]` each: sums of what is left (weighted, if there are weights), powers."""
         return self._values_moved(permutations) if self._few else self._groups_moved(permutations)
 
-    def _groups_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
+    def _groups_moved(self, permutations: Codes) -> tuple[Array, Powers]:
         shape = (len(permutations), self._member.shape[1], -1)
         made = (_moved(self._member.T, permutations) @ self._stack).reshape(shape)
         starts = range(0, self._stack.shape[1], max(self._left.shape[1], 1))
@@ -352,7 +354,7 @@ class _Moves:
             return rest[0] if rest else sums, (sums, squares, cubes)
         return (_moved(self._weights, permutations) @ self._left).reshape(shape), (sums, squares, cubes)
 
-    def _values_moved(self, permutations: npt.NDArray[np.intp]) -> tuple[Array, Powers]:
+    def _values_moved(self, permutations: Codes) -> tuple[Array, Powers]:
         places = np.empty_like(permutations)
         np.put_along_axis(places, permutations, np.arange(permutations.shape[1])[None], axis=1)
         left, wide = (part.T[:, places].swapaxes(0, 1) for part in (self._left, self._wide))
@@ -363,7 +365,7 @@ class _Moves:
         return (left @ weights).swapaxes(1, 2), (sums, squares, cubes)
 
 
-def _moved(weights: Array, permutations: npt.NDArray[np.intp]) -> Array:
+def _moved(weights: Array, permutations: Codes) -> Array:
     """Weights `[n_groups, n_units]` after each permutation: `[permutations × n_groups, n_units]`."""
     moved = np.empty((len(permutations), *weights.shape))
     for group, own in enumerate(weights):
@@ -371,31 +373,9 @@ def _moved(weights: Array, permutations: npt.NDArray[np.intp]) -> Array:
     return moved.reshape(-1, weights.shape[1])
 
 
-def _joined(parts: list[Part], columns: list[npt.NDArray[np.bool_]], rows: int) -> Part:
-    if len(parts) == 1:
-        return parts[0]
-    width = sum(int(each.sum()) for each in columns)
-    whole = {}
-    for name in ("value", "error", "freedom", "deviate", "scale", "people", "least", "skew"):
-        whole[name] = np.zeros((rows, width), dtype=int if name == "people" else np.float64)
-        for part, mine in zip(parts, columns, strict=True):
-            whole[name][:, mine] = getattr(part, name)
-    known = [part for part in parts if len(part.largest)]
-    count = min((len(part.largest) for part in known), default=0)
-    largest = np.max([part.largest[:count] for part in known], axis=0, initial=0.0) if known else np.zeros(0)
-    fewest = min((part.arrangements for part in known), default=0.0)
-    sides = np.full((2, rows, width), np.nan)
-    for part, mine in zip(parts, columns, strict=True):
-        sides[:, :, mine] = np.nan if part.sides is None else part.sides
-    both = None if np.isnan(sides).all() else (sides[0], sides[1])
-    return Part(largest=largest, exact=False, arrangements=fewest, sides=both, **whole)
-
-
 def _least_margins(values: Array, units: Units, contrasts: Array, bounds: tuple[float, float] | None) -> Array:
-    """The exact bound of a contrast in which a group has no spread: all of n people alike leave room for few others.
-
-    If a share q of people differed, all n of a group would be alike with probability (1 − q)ⁿ.
-    """
+    """The exact bound of a contrast in which a group has no spread: all of n people alike leave room for few others."""
+    # If a share q of people differed, all n of a group would be alike with probability (1 − q)ⁿ.
     count = contrasts.shape[1]
     squares = np.zeros((count, values.shape[1]))
     low, high = values.min(axis=0), values.max(axis=0)
@@ -422,7 +402,7 @@ class Levels(NamedTuple):
 
 
 def levels_of(
-    values: npt.NDArray[np.floating],
+    values: Floating,
     groups: Groups,
     people: People,
     strata: Strata | None = None,
@@ -458,10 +438,8 @@ def levels_of(
 
 
 def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tuple[Array, Array]:
-    """Bounds of the first mean over the second, from the test that decides (Fieller): they leave out 1 where it does.
-
-    The test asks for which r the first less r times the second could be 0. Open-ended where the second may be 0.
-    """
+    """Bounds of the first mean over the second, from the test that decides (Fieller), which leave out 1 if it does."""
+    # The test asks for which r the first less r times the second could be 0. Open-ended where the second may be 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.where(part.error[row] > 0, judged.margin[row] / part.error[row], 0.0)
         margins = [np.maximum(reach * error, least) for error, least in zip(levels.errors, levels.least, strict=True)]
@@ -482,7 +460,7 @@ def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tu
 
 
 def compare_slopes(
-    values: npt.NDArray[np.floating],
+    values: Floating,
     numbers: Array,
     people: People,
     rng: np.random.Generator,
@@ -490,19 +468,17 @@ def compare_slopes(
     strata: Strata | None = None,
     shuffles: int = SHUFFLES,
 ) -> Part:
-    """How much each column rises with one more of `numbers`: a part `[1, columns]`. NaN on either side is left out.
-
-    Errors hold whatever the spread (White's); people are moved, with the mean of their numbers and of their scores,
-    within cells of the strata; what strata explain is taken off both.
-    """
+    """How much each column rises with one more of `numbers`: a part `[1, columns]`. NaN on either side is left out."""
+    # Errors hold whatever the spread (White's); people are moved, with the mean of their numbers and of their scores,
+    # within cells of the strata; what strata explain is taken off both.
     values = np.asarray(values, dtype=np.float64).reshape(len(numbers), -1)
     strata = no_strata(len(values)) if strata is None else strata
-    patterns, pattern_of = _patterns(values)
-    columns, parts = [pattern_of == number for number in range(patterns.shape[1])], []
-    for there, mine in zip(patterns.T, columns, strict=True):
+
+    def compared(there: Mask, columns: Mask) -> Part:
         keep = there & ~np.isnan(numbers)
-        parts.append(_sloped(values[keep][:, mine], numbers[keep], people.rows(keep), strata.rows(keep), rng, shuffles))
-    return _joined(parts, columns, 1)
+        return _sloped(values[keep][:, columns], numbers[keep], people.rows(keep), strata.rows(keep), rng, shuffles)
+
+    return _by_pattern(values, 1, compared)
 
 
 def _sloped(
@@ -512,7 +488,7 @@ def _sloped(
     counts = np.bincount(people.codes).astype(np.float64)
     n, who = len(counts), np.full(shape, len(counts))
     if n < 3 or not len(numbers) or np.ptp(numbers) == 0:
-        return not_judgeable(who)
+        return family.not_judgeable(who)
     gather = sparse.csr_array((np.ones(len(numbers)), (people.codes, np.arange(len(numbers)))))
     means = np.asarray(gather @ np.column_stack([values, numbers, strata.design])) / counts[:, None]
     cells = np.zeros(n, dtype=np.intp)
@@ -523,7 +499,7 @@ def _sloped(
     across = across[:, 0]
     left = np.where(np.abs(left) <= NOTHING * np.abs(values).max(axis=0, initial=0.0), 0.0, left)
     if (np.abs(across) <= 1e-9 * np.abs(numbers).max()).all():
-        return not_judgeable(who)
+        return family.not_judgeable(who)
     weight = across / (across**2).sum()
     free = np.full(shape, float(max(n - 1 - np.linalg.matrix_rank(known), 1)))
 
@@ -540,7 +516,7 @@ def _sloped(
     found = measured(weight[None])
     null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
     deviate = found.deviates()[0]
-    scale, largest = largest_of(null, deviate, exact=moves.exact)
+    scale, largest = family.largest_of(null, deviate, exact=moves.exact)
     value, error, freedom = (part[0] for part in found[:3])
     drawn = moves.exact, moves.arrangements, who, np.zeros(shape)
     return Part(value, error, freedom, deviate, scale, largest, *drawn)

@@ -4,21 +4,18 @@ Noise is drawn for the data's own people, groups and strata; a difference is pla
 share of worlds in which it is found tells the power. No formula: what holds here holds for the audit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from beholder.comparison.family import Part, critical_value
 from beholder.comparison.groups import Groups, People, Strata
 from beholder.comparison.means import compare_groups, each_stratum
+from beholder.core.types import Array, Mask
 
-Array = npt.NDArray[np.float64]
 POWER = 0.8
 WORLDS, SHUFFLES = 400, 499
 WORK = 1e9  # products that one run of the engine may take: with more people and columns fewer shuffles and worlds do
@@ -36,13 +33,13 @@ class Scores(NamedTuple):
     mean: float | None = None
     """Of a score between 0 and 1, whose spread becomes smaller near the ends; without it, the score has no ends."""
 
-    def planted(self) -> Callable[[Array, npt.NDArray[np.bool_], float], Array]:
+    def planted(self) -> Callable[[Array, Mask, float], Array]:
         """A function of noise, of which images are of the shifted group, and of how far it lies from the others."""
         if self.mean is None:
             return lambda noise, shifted, size: self.deviation * noise + size * shifted[:, None]
         wide = _latent_deviation(self.deviation, self.mean)
 
-        def bounded(noise: Array, shifted: npt.NDArray[np.bool_], size: float) -> Array:
+        def bounded(noise: Array, shifted: Mask, size: float) -> Array:
             above, below = (_latent_mean(level, wide) for level in self.levels(size))
             return np.asarray(expit(np.where(shifted, below, above)[:, None] + wide * noise))
 

@@ -10,28 +10,17 @@ Beside shuffled groups (`means.py`), three comparisons are made here:
 - ranks: do two numbers per person rise together (Spearman), beyond what their blocks explain?
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
-from beholder.comparison.family import (
-    ENDLESS,
-    FEWEST_ARRANGEMENTS,
-    SURE,
-    Part,
-    largest_of,
-    normal_scale,
-    not_judgeable,
-    part_from_null,
-)
-from beholder.comparison.groups import Codes
+from beholder.comparison import family
+from beholder.comparison.family import ENDLESS, FEWEST_ARRANGEMENTS, SURE, Part
+from beholder.core.types import Array, Codes
 
 SHUFFLES = 1999
 HELD = 1 << 22  # places held at once: shuffles come in parts
@@ -47,7 +36,7 @@ class Shuffles:
         self.exact = self.arrangements <= count
         self.count = round(self.arrangements) if self.exact else count
 
-    def parts(self) -> Iterator[npt.NDArray[np.intp]]:
+    def parts(self) -> Iterator[Codes]:
         """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`.
 
         Exact ones begin with the labels as they are.
@@ -69,7 +58,7 @@ class Shuffles:
             part[:, order] = order[np.argsort(keys, axis=1)]
             yield part
 
-    def _all(self) -> Iterator[npt.NDArray[np.intp]]:
+    def _all(self) -> Iterator[Codes]:
         """One permutation for every arrangement of the labels, the labels as they are first."""
         places = [np.flatnonzero(self._blocks == block) for block in range(int(self._blocks.max(initial=-1)) + 1)]
         for chosen in product(*(list(_arranged(self._labels[rows].tolist())) for rows in places)):
@@ -104,7 +93,6 @@ def _arranged(labels: list[int]) -> Iterator[tuple[int, ...]]:
         current[i + 1 :] = current[:i:-1]
 
 
-Array = npt.NDArray[np.float64]
 NOTHING = 1e-6  # relative to the difference: spreads below this are rounding errors
 
 
@@ -139,7 +127,7 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
         signs = rng.choice([-1.0, 1.0], size=(shuffles, units))
     value, error, freedom = _estimates(np.ones((1, units)), shares, weights)
     deviate = _deviates(value, error, freedom)[0]
-    scale, largest = largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
+    scale, largest = family.largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
     moving = np.where(known, (np.abs(shares) > 0).sum(axis=0), 0)
     people = np.where(2.0**moving < FEWEST_ARRANGEMENTS, 0, moving)
     # If a share q of people did not differ, n units would all differ alike with probability (1 − q)ⁿ.
@@ -149,10 +137,8 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
 
 
 def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """Differences after flips, their errors and degrees of freedom: `[n_flips, n_columns]` each.
-
-    Freedom is that of as many normal units as would have these fourth powers: a few that count for all count as few.
-    """
+    """Differences after flips, their errors and degrees of freedom: `[n_flips, n_columns]` each."""
+    # Freedom is that of as many normal units as would have these fourth powers: a few that count for all count as few.
     value = signs @ shares
     turned = value * (signs @ (shares * weights))
     squares = (shares**2).sum(axis=0) - 2 * turned + value**2 * (weights**2).sum(axis=0)
@@ -173,7 +159,7 @@ def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Arra
 def _deviates(value: Array, error: Array, freedom: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(value == 0, 0.0, np.abs(value) / error)
-    return np.minimum(np.nan_to_num(normal_scale(t, freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
+    return np.minimum(np.nan_to_num(family.normal_scale(t, freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
 
 
 class Exchanged(NamedTuple):
@@ -201,7 +187,7 @@ def exchanged(
         return None
     moves = Shuffles(answers, blocks, rng, shuffles)
     null = [beliefs[np.arange(len(answers)), answers[part]].mean(axis=1) for part in moves.parts()]
-    part = part_from_null(
+    part = family.part_from_null(
         np.array([right.mean()]),
         np.concatenate(null)[:, None],
         people=several,
@@ -219,17 +205,15 @@ ALIKE = 1e-9  # squares of ranks below which all are alike: any two that differ 
 def compare_ranks(
     first: Array, second: Array, blocks: Codes, rng: np.random.Generator, shuffles: int = SHUFFLES
 ) -> Part:
-    """The correlation of one entry per person, as a part of one number; people change places within blocks.
-
-    Nothing is judged where either is all alike within every block.
-    """
+    """The correlation of one entry per person, as a part of one number; people change places within blocks."""
+    # Nothing is judged where either is all alike within every block.
     one, other = (_centred(rankdata(values), blocks) for values in (first, second))
     length = np.sqrt((one**2).sum() * (other**2).sum())
     if min((one**2).sum(), (other**2).sum()) <= ALIKE:
-        return not_judgeable(np.array([len(first)]))
+        return family.not_judgeable(np.array([len(first)]))
     moves = Shuffles(np.unique(first, return_inverse=True)[1], blocks, rng, shuffles)
     null = np.concatenate([one[part] @ other for part in moves.parts()]) / length
-    return part_from_null(
+    return family.part_from_null(
         np.array([one @ other / length]),
         null[:, None],
         people=len(first),

@@ -1,7 +1,5 @@
 """Find a thing by its name; an unknown name is an error that lists what exists and the nearest match."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

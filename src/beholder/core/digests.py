@@ -4,8 +4,6 @@ Values are hashed through canonical JSON; files through their bytes, remembered 
 (behind a URI: by the tag that changes with them).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -77,7 +75,7 @@ class FileDigests:
     _stamp: Callable[[str], str | None]  # stands for the bytes at an address as they are now
     _digest_of: Callable[[str], str | None]  # reads them
 
-    def __init__(self, memory: Path, *, verify: bool = False, shared: SharedDigests | None = None) -> None:
+    def __init__(self, memory: Path, *, verify: bool = False, shared: "SharedDigests | None" = None) -> None:
         private_folder(memory.parent)
         self._memory, self._verify, self._shared = memory, verify, shared
         self._stamps: dict[str, str] = {}
@@ -169,9 +167,9 @@ class FileDigests:
         if self._shared:
             self._shared.add({stamp: value for stamp, value in digests.items() if "://" in stamp})
 
-    def _learn(self, shared: SharedDigests) -> None:
+    def _learn(self, shared: "SharedDigests") -> None:
         """What other machines wrote, block by block, each once."""
-        blocks = {f"block\0{name}": name for name in shared.names()}
+        blocks = {f"block\0{name}": name for name in (entry.name for entry in shared.folder.entries())}
         known = self._recall(list(blocks))
         for mark, name in blocks.items():
             if mark not in known:
@@ -221,18 +219,14 @@ class SharedDigests:
     """
 
     def __init__(self, folder: RemotePath) -> None:
-        self._folder = folder
+        self.folder = folder
         self._new: dict[str, str] = {}
         self._since = time.monotonic()
-
-    def names(self) -> list[str]:
-        """The blocks that are there."""
-        return [entry.name for entry in self._folder.entries()]
 
     def read(self, name: str) -> dict[str, str]:
         """The digests of a block by what stands for each file; none if it was not written here."""
         with suppress(FileNotFoundError):
-            data = (self._folder / name).read_bytes()
+            data = (self.folder / name).read_bytes()
             if name == content_digest(data):
                 return dict(json.loads(zlib.decompress(data)))
         return {}
@@ -248,7 +242,7 @@ class SharedDigests:
         if self._new:
             data = zlib.compress(json.dumps(self._new).encode())
             try:
-                (self._folder / content_digest(data)).write_bytes(data)
+                (self.folder / content_digest(data)).write_bytes(data)
             except RemoteError as error:  # as with the memory itself: it costs time and nothing else
                 log.warning("Digests of %d files are not kept for other machines: %s", len(self._new), error)
         self._new, self._since = {}, time.monotonic()

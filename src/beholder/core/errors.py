@@ -17,8 +17,6 @@
 Every message says what was requested, what exists, and what to do. No message shows credentials.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Sequence
@@ -77,7 +75,7 @@ class BadImage(DataError):  # noqa: N818
         self.uri, self.reason = uri, reason
         super().__init__(f"{uri}: {reason}")
 
-    def __reduce__(self) -> tuple[type[BadImage], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type["BadImage"], tuple[str, str]]:
         return BadImage, (self.uri, self.reason)
 
 
@@ -119,7 +117,7 @@ class UnusableScore(ModelError):  # noqa: N818
             "The weights may be damaged, or the precision too low for them: try --precision float32."
         )
 
-    def __reduce__(self) -> tuple[type[UnusableScore], tuple[str, tuple[int, ...]]]:
+    def __reduce__(self) -> tuple[type["UnusableScore"], tuple[str, tuple[int, ...]]]:
         return UnusableScore, (self.kind, self.positions)
 
 

@@ -1,7 +1,5 @@
 """Files that are written whole or not at all, in a folder here or behind a URI."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -13,7 +11,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from stat import S_ISDIR
 
 from beholder.core.errors import RemoteError
-from beholder.core.remote import RemotePath, Status
+from beholder.core.remote import RemotePath, Status, require_protocol
 
 
 def leads_out(name: str) -> bool:
@@ -42,7 +40,7 @@ def _real(folder: str) -> str:
 # Files that are written whole or not at all, in a folder here or behind a URI
 
 Place = Path | RemotePath  # a file or folder, here or behind a URI
-URI = re.compile(r"([a-z][a-z0-9+.-]+):/+(.+)", re.DOTALL)  # also as a `Path` has it, which makes one slash of two
+URI = re.compile(r"([a-z][a-z0-9+.:-]+):/+(.+)", re.DOTALL)  # also as a `Path` has it, which makes one slash of two
 
 
 def place(where: str | Place) -> Place:
@@ -54,9 +52,10 @@ def place(where: str | Place) -> Place:
     if isinstance(where, RemotePath):
         return where
     match = URI.fullmatch(str(where))
-    if not match:
-        return Path(where)
-    return Path("/" + match[2]) if match[1] == "file" else RemotePath(f"{match[1]}://{match[2]}")
+    if not match or match[1] == "file":
+        return Path("/" + match[2]) if match else Path(where)
+    require_protocol(uri := f"{match[1]}://{match[2]}")
+    return RemotePath(uri)
 
 
 def listing(folder: Place) -> list[Status]:

@@ -3,8 +3,6 @@
 The command line, `beholder.audit()`, `audit.toml` and the settings in `run.json` are made from these declarations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path

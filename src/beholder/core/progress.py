@@ -1,7 +1,5 @@
 """Progress of long work, for whoever wants to show it; and memory that runs out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

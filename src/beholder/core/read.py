@@ -4,8 +4,6 @@ What comes through a door is of the promised form. Anything else raises an error
 place; nothing behind the door has to check again. The caller says which error fits: `BadScores`, `ModelError` …
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import json
@@ -15,7 +13,7 @@ import types
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NotRequired, Required, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, get_args, get_origin
 
 import numpy as np
 import polars as pl
@@ -181,37 +179,32 @@ def typed(
     return pl.DataFrame(made)
 
 
-WORDS = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-    dict: "an object",
-}
+WORDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+WORDS |= {list: "a list", dict: "an object"}
 
 
 def require_form(value: Any, form: Any, path: Path, place: str = "", error: Fault = DataError) -> None:
-    """Raise unless a JSON value has the form of a type: `list[str]`, `dict[str, int]`, a TypedDict, `float | None`."""
-    kind, parts, record = get_origin(form), get_args(form), is_typeddict(form)
-    kinds = parts if kind in (Union, types.UnionType) else (dict if record else form,)
+    """Raise unless a JSON value has a form: a type, such as `dict[str, int]` or `float | None`; `[form]` for a list of
+    such values; `{"name": form, "?size": form}` for an object, in which names with `?` may be missing.
+    """
+    kind, parts = get_origin(form) or type(form), get_args(form)
+    kinds = parts if kind is types.UnionType else (kind if isinstance(form, dict | list) else form,)
     if not any(_fits(value, each) for each in kinds):
         wanted = " or ".join(WORDS.get(get_origin(each) or each, "nothing") for each in kinds)
         shown = json.dumps(value, default=str)[:60]
         raise error(f"{path}: {place.lstrip('.') or 'the file'} must be {wanted}; it is {shown}.")
-    if record:
-        for key, each in get_type_hints(form, include_extras=True).items():
-            if key in value:
-                inner = get_args(each)[0] if get_origin(each) in (Required, NotRequired) else each
-                require_form(value[key], inner, path, f"{place}.{key}", error)
-            elif get_origin(each) is Required or (form.__total__ and get_origin(each) is not NotRequired):
-                raise error(f"{path}: {place or 'the file'} has no '{key}'.")
+    if isinstance(form, dict):
+        inner = {name.removeprefix("?"): each for name, each in form.items()}
+        if missing := [name for name in form if name[0] != "?" and name not in value]:
+            raise error(f"{path}: {place or 'the file'} has no '{missing[0]}'.")
     elif kind is list:
         for number, each in enumerate(value, 1):
-            require_form(each, parts[0], path, f"{place}[{number}]", error)
-    elif kind is dict:
-        for key, each in value.items():
-            require_form(each, parts[1], path, f"{place}.{key}", error)
+            require_form(each, parts[0] if parts else form[0], path, f"{place}[{number}]", error)
+        return
+    else:
+        inner = dict.fromkeys(value, parts[1]) if kind is dict else {}
+    for name in [name for name in inner if name in value]:
+        require_form(value[name], inner[name], path, f"{place}.{name}", error)
 
 
 def _fits(value: Any, form: Any) -> bool:

@@ -1,7 +1,5 @@
 """Record: how the results of a run were computed. Everything in it is JSON."""
 
-from __future__ import annotations
-
 import json
 import platform
 from contextlib import suppress
@@ -9,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Required, TypedDict, get_type_hints
+from typing import Any, get_type_hints
 
 from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.read import read_json, require_form
@@ -19,72 +17,30 @@ LIBRARIES = ("numpy", "scipy", "polars", "pillow", "torch", "transformers", "onn
 SCHEMA = 3  # the form of a run folder: 3 has a verdict for every comparison
 
 
-class ModelForm(TypedDict, total=False):
-    """A model in `run.json`; each adapter adds what it likes."""
-
-    name: Required[str]
-    adapter: str
-    weights: str
-    revision: str
-    precision: str
-    settings: Entry
-    digest: str
-    notes: list[str] | None
-    files: list[str]
-    moved_by_rounding: float
-
-
-class PersonsForm(TypedDict, total=False):
-    """Who counts as one person in a data set, in `run.json`."""
-
-    column: str | None
-    people: Required[int]
-    pictures: int
-    described: Required[str]
-    conflicts: dict[str, int]  # for each compared label, how many people have pictures with different values of it
-
-
-class SelectionForm(TypedDict, total=False):
-    """What `--limit` chose by, and what it could not balance, in `run.json`."""
-
-    over: list[str]
-    uneven: list[str]
-
-
-class DatasetForm(TypedDict, total=False):
-    """A data set in `run.json`."""
-
-    name: Required[str]
-    revision: str | None
-    licence: str | None
-    origin: str
-    images: int | None
-    of: int | None
-    groups: dict[str, dict[str, int]]
-    persons: PersonsForm
-    selection: SelectionForm
-    notes: list[str] | None
-
-
-class SettingsForm(TypedDict, total=False):
-    """The settings in `run.json` that are read again."""
-
-    limit: int | None
-    compat: bool | None
-
-
-class ImageForm(TypedDict):
-    """An image that could not be read, in `run.json`."""
-
-    image: str
-    reason: str
-
-
-FORMS: Entry = {  # the fields of a record that are known more closely than their types say
-    "settings": SettingsForm,
-    "models": list[ModelForm],
-    "datasets": list[DatasetForm],
-    "bad_images": list[ImageForm],
+# The fields of a record that are known more closely than their types say; those after `?` may be missing.
+PERSONS: Entry = {
+    "people": int,
+    "described": str,
+    "?column": str | None,
+    "?pictures": int,
+    "?conflicts": dict[str, int],
+}
+MODEL: Entry = {
+    "name": str,
+    **dict.fromkeys(("?adapter", "?weights", "?revision", "?precision", "?digest"), str),
+    **{"?settings": Entry, "?notes": list[str] | None, "?files": list[str], "?moved_by_rounding": float},
+}
+DATASET: Entry = {
+    "name": str,
+    **{"?revision": str | None, "?licence": str | None, "?origin": str, "?images": int | None, "?of": int | None},
+    **{"?groups": dict[str, dict[str, int]], "?persons": PERSONS, "?notes": list[str] | None},
+    "?selection": {"?over": list[str], "?uneven": list[str]},
+}
+FORMS: Entry = {
+    "settings": {"?limit": int | None, "?compat": bool | None},
+    "models": [MODEL],
+    "datasets": [DATASET],
+    "bad_images": [{"image": str, "reason": str}],
 }
 
 

@@ -5,18 +5,17 @@ its bytes or not at all. On file systems behind a URI that are no object stores,
 and then renamed.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from beholder.core.errors import BeholderError, MissingData, MissingExtra, RemoteError, first_line, masked
 from beholder.core.types import Entry
 
 OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "memory"}  # puts are whole
+PROTOCOLS = OBJECT_STORES | {"hf", "sftp", "file"}  # of those that fsspec knows; others unpack, chain or run things
 DATES = ("LastModified", "last_modified", "mtime", "created")
 TAGS = ("ETag", "etag", "md5Hash", "generation", "blob_id", *DATES)  # change with the bytes; the first is used
 PLAIN = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, BeholderError)  # clear enough
@@ -33,7 +32,7 @@ class Status(NamedTuple):
 
 
 class RemotePath(PurePosixPath):
-    """A file or folder behind a URI. Its text leaves out credentials; `uri` has them."""
+    """A file or folder behind a URI, with the methods of a `Path`. Its text leaves out credentials; `uri` has them."""
 
     def __str__(self) -> str:
         return masked(self.uri)
@@ -48,12 +47,10 @@ class RemotePath(PurePosixPath):
         return f"{protocol}://{rest}"
 
     def read_bytes(self) -> bytes:
-        """The whole file."""
         with self._reached("read") as (system, path):
             return bytes(system.cat_file(path))
 
     def read_text(self) -> str:
-        """The whole file as text."""
         return self.read_bytes().decode()
 
     def open(self, mode: str = "rb") -> Any:
@@ -79,11 +76,9 @@ class RemotePath(PurePosixPath):
         return remote_status(self.uri, fresh=True)
 
     def exists(self) -> bool:
-        """Whether there is a file or folder."""
         return self.status() is not None
 
     def is_file(self) -> bool:
-        """Whether there is a file."""
         return (status := self.status()) is not None and not status.is_folder
 
     def is_dir(self) -> bool:
@@ -91,16 +86,14 @@ class RemotePath(PurePosixPath):
         return (status := self.status()) is not None and status.is_folder
 
     def stat(self) -> Status:
-        """Size and time of change."""
         if (status := self.status()) is None:
             raise FileNotFoundError(str(self))
         return status
 
-    lstat = stat
-
     def is_symlink(self) -> bool:
-        """Never."""
         return False
+
+    lstat = stat
 
     def entries(self) -> list[Status]:
         """What lies in this folder, by name; nothing if there is no such folder."""
@@ -109,23 +102,21 @@ class RemotePath(PurePosixPath):
             return sorted(entry for entry in found if entry.name != self.name or entry.is_folder)
         return []
 
-    def walk(self) -> Iterator[tuple[RemotePath, Status]]:
+    def walk(self) -> Iterator[tuple[Self, Status]]:
         """The files below this folder."""
         with self._reached("listed") as (system, path):
             found = sorted(system.find(path, detail=True).items())
         return ((self / name[len(path) :].lstrip("/"), _status(info)) for name, info in found)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
-        """Delete the file."""
         with self._reached("deleted") as (system, path), suppress(*[FileNotFoundError] * missing_ok):
             system.rm_file(path)
 
     def remove_tree(self) -> None:
-        """Delete everything below."""
         with self._reached("deleted") as (system, path), suppress(FileNotFoundError):
             system.rm(path, recursive=True)
 
-    def rename(self, target: RemotePath) -> None:
+    def rename(self, target: Self) -> None:
         """Move the file; of an object store: copy it, then delete it."""
         with self._reached("renamed") as (system, path):
             system.mv(path, file_system(target.uri, fresh=True)[1])
@@ -138,6 +129,7 @@ class RemotePath(PurePosixPath):
 
 def file_system(uri: str, *, fresh: bool = False) -> tuple[Any, str]:
     """The file system of a URI, and the path there; a `fresh` one remembers no listing, since others write there."""
+    require_protocol(uri)
     try:
         from fsspec.core import url_to_fs  # an optional dependency
     except ImportError:
@@ -147,6 +139,17 @@ def file_system(uri: str, *, fresh: bool = False) -> tuple[Any, str]:
         return system, path
     except (ImportError, ValueError) as error:
         raise MissingData(f"{uri} cannot be opened: {first_line(error)}.") from None
+
+
+def require_protocol(uri: str) -> None:
+    """Raise for a URI that is never opened: of a protocol that is not in the list, or chained with `::`."""
+    protocol = uri.partition("://")[0]
+    chained, known = "::" in uri, ", ".join(sorted(PROTOCOLS))
+    if chained or protocol not in PROTOCOLS:
+        fault = "URIs cannot be chained with '::'" if chained else f"the protocol '{protocol}' is not allowed"
+        raise MissingData(
+            f"{uri} cannot be opened: {fault}.\nAllowed: {known}. Copy the files to one of these, or here."
+        )
 
 
 def open_remote(uri: str, *, fresh: bool = False, block: int = 0) -> Any:

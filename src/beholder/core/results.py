@@ -1,7 +1,5 @@
 """Results: one tidy table whatever the study. Column and metric names are our API."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple

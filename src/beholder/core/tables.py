@@ -1,7 +1,5 @@
 """Tables: text from strangers, checked before it is believed; and those that Beholder writes."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The estimate: what a model costs for a study on a device, with time as low, expected and high."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Questions as the engine lays them out, by the checkpoint's own processor and a model without weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ of texts. A model without two towers is asked few and then more questions about 
 a constant and so much for each FLOP.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import deque

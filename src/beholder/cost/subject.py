@@ -5,8 +5,6 @@ multiplication or one addition. Counted are the products with weights and those 
 norms, activations and positions are left out (about 1 %). `UnknownShape` says why a config is not understood.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +34,7 @@ class Subject:
 
     name: str
     kind: str  # contrastive, matching, generative, detection, segmentation or baseline
-    shapes: Shapes | None = None
+    shapes: "Shapes | None" = None
     unknown: str = ""  # why its shapes are not known
     folder: Path | None = None  # where its files are on this machine
     here: bool = False  # whether its weights are on this machine
@@ -94,7 +92,7 @@ def _folder(name: str, folder: Path) -> Subject:
     return replace(_by_config(name, read_config(folder)), folder=folder, here=bool(matching(folder, WEIGHTS)))
 
 
-def _shapes(config: ConfigFile) -> tuple[Shapes | None, str]:
+def _shapes(config: ConfigFile) -> "tuple[Shapes | None, str]":
     """What the config says, with the library's defaults where it leaves something out."""
     try:
         return shapes_of(config), ""

@@ -4,8 +4,6 @@ With a checkpoint's own processor at hand, tokens are those that the engine lays
 token for each word and punctuation mark, and what a chat's form adds.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -284,7 +282,7 @@ class Counter:
         )
 
     @cached_property
-    def _tokens(self) -> ProcessorTokens | None:
+    def _tokens(self) -> "ProcessorTokens | None":
         """Exact tokens, if the checkpoint's tokenizer and processor are here and torch is installed."""
         folder = self.subject.folder
         if self.subject.kind != "generative" or folder is None or not (folder / "tokenizer_config.json").is_file():

@@ -3,8 +3,6 @@
 Each is loaded when it is first used, so that a worker process opens images without all data sets.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -30,12 +28,12 @@ SOURCES = {
     "glasshouse-design": "glasshouse:DESIGN",
     "glasshouse-objects": "glasshouse:OBJECTS",
 }
-DATASETS: Catalog[DatasetSource] = Catalog(
+DATASETS: "Catalog[DatasetSource]" = Catalog(
     "data set",
     lazy={name: f"beholder.datasets.{where}" for name, where in SOURCES.items()},
     installed="beholder.datasets",
 )
-OWN_DATA: Catalog[Callable[[str, Mapping[str, str] | None], Dataset]] = Catalog(  # by how their names begin
+OWN_DATA: "Catalog[Callable[[str, Mapping[str, str] | None], Dataset]]" = Catalog(  # by how their names begin
     "way to data", lazy={f"{kind}:": f"beholder.datasets.{kind}:load" for kind in ("folder", "hf", "wds")}
 )
 
@@ -46,7 +44,7 @@ def data_root(option: Path | None = None) -> Path | None:
     return Path(value) if value else None
 
 
-def load_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> Dataset:
+def load_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> "Dataset":
     """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`.
 
     >>> load_dataset("glasshouse").attributes[:2]

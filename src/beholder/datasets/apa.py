@@ -4,15 +4,13 @@ Source: github.com/uvavision/apa-bench. Licence: MIT. The same photographs serve
 Layout: `benchmark-data-v1/<branch>.txt` (tab-separated) and `benchmark-data-v1/<branch>/NNN.jpg`.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -108,29 +106,24 @@ def fetch_archive(url: str, folder: Path, *, keep: str) -> None:
                 f"{url} could not be downloaded ({error}).\nOn a machine with a network: download that file, unpack "
                 f"it, and put its folder '{keep}' at {folder / keep}."
             ) from error
-        unpack_folder(archive, keep, Path(scratch) / "unpacked")
-        (Path(scratch) / "unpacked").replace(folder / keep)
+        unpack_folder(archive, keep, folder / keep)
 
 
 def unpack_folder(archive: Path, keep: str, target: Path) -> None:
-    """The files below the folder `keep`, wherever it stands in the archive; members that climb out are refused."""
+    """The folder `keep`, wherever it stands in the archive; members that climb out are refused."""
     try:
-        with zipfile.ZipFile(archive) as bundle:
+        with zipfile.ZipFile(archive) as bundle, tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             _refuse_bomb(bundle, archive, target.parent)
-            for member in bundle.infolist():
-                parts = PurePosixPath(member.filename).parts
-                if leads_out(member.filename):
-                    raise DataError(f"The archive names a file outside its folder: {member.filename}.")
-                if keep not in parts[:-1] or member.is_dir():
-                    continue
-                path = target.joinpath(*parts[parts.index(keep) + 1 :])
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with bundle.open(member) as source, path.open("wb") as file:
-                    shutil.copyfileobj(source, file)
+            for name in bundle.namelist():
+                if leads_out(name):
+                    raise DataError(f"The archive names a file outside its folder: {name}.")
+                bundle.extract(name, scratch)
+            folders = sorted(path for path in Path(scratch).rglob(keep) if path.is_dir())
+            if not folders:
+                raise DataError(f"The archive holds no folder named '{keep}'.")
+            folders[0].replace(target)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise DataError(f"{archive} is not a zip archive that can be unpacked: {error}") from error
-    if not target.is_dir():
-        raise DataError(f"The archive holds no folder named '{keep}'.")
 
 
 def _refuse_bomb(bundle: zipfile.ZipFile, archive: Path, scratch: Path) -> None:

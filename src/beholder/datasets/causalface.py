@@ -5,8 +5,6 @@ identity in six prototypes (race × gender); files that are missing are reported
 the study crops them; smiling variants without the authors' brightness correction are corrected when they are opened.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ whose captions name one group, if `annotations/captions_train2017.json` is there
 The notes of the data set list the count after every filter.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -32,9 +30,9 @@ class Instances:
     path: Path
     images: dict[int, tuple[str, int]] = field(default_factory=dict)  # file name and number of pixels of every image
     categories: dict[int, str] = field(default_factory=dict)
-    image: array[int] = field(default_factory=lambda: array("q"))
-    category: array[int] = field(default_factory=lambda: array("q"))
-    pixels: array[float] = field(default_factory=lambda: array("d"))  # of the box, not of the outline
+    image: "array[int]" = field(default_factory=lambda: array("q"))
+    category: "array[int]" = field(default_factory=lambda: array("q"))
+    pixels: "array[float]" = field(default_factory=lambda: array("d"))  # of the box, not of the outline
 
 
 def find(folder: Path, stem: str) -> Path:
@@ -204,7 +202,7 @@ def frequent_categories(
     The study says "at least 100 training images". Of all training images, every category has as many; of those whose
     captions name one group, some have not.
     """
-    path = _training_file(chosen, "train", folder, "instances_train2017.json")
+    path = chosen.path("train", folder, "annotations/instances_train2017.json")
     if path is None:
         steps.append(
             f"concepts: all {len(instances.categories)} categories, for no training annotations are here; the study "
@@ -231,7 +229,7 @@ def _counted_images(
 ) -> tuple[Collection[int], str]:
     """All training images, or those whose captions name one group and no word that excludes; and which these are."""
     rule = chosen.one_of("concepts_in", ("auto", "one-group", "all"))
-    captions = _training_file(chosen, "train_captions", folder, "captions_train2017.json")
+    captions = chosen.path("train_captions", folder, "annotations/captions_train2017.json")
     if rule == "all" or (rule == "auto" and captions is None):
         return train.images, ""
     if captions is None:
@@ -242,12 +240,6 @@ def _counted_images(
     words = read_captions(captions, chosen.one_of("words", CUTS))
     single = grouped(words, groups, chosen.words("without"), Steps())
     return single.keys() & train.images.keys(), f" whose captions name exactly one group of {groups.attribute}"
-
-
-def _training_file(chosen: Settings, setting: str, folder: Path, name: str) -> Path | None:
-    """The named file, else COCO's own where it is there."""
-    own = folder / "annotations" / name
-    return chosen.path(setting, folder) or (own if own.is_file() else None)
 
 
 def _tables(

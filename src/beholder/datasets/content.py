@@ -8,8 +8,6 @@ Each can be opened by itself in any process. Tars and Parquet files may lie behi
 no more of them is fetched than is asked for: the bytes of a member, the column of a row group.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import threading

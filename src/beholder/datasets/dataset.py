@@ -3,15 +3,13 @@
 A frozen value. Attribute values keep the source's own words; the labels are sourced or perceived, never "true".
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
@@ -128,12 +126,12 @@ class Dataset:
         """Every annotated concept, sorted; empty without annotations."""
         return [] if self.objects is None else self.objects["concept"].unique().sort().to_list()
 
-    def where(self, **equals: str) -> Dataset:
+    def where(self, **equals: str) -> Self:
         """The rows whose attributes have these values."""
         matches = [self.attribute(name).cast(pl.String) == value for name, value in equals.items()]
         return self._with_rows(self.table.filter(*matches))
 
-    def present(self) -> Dataset:
+    def present(self) -> Self:
         """The rows whose image file exists, with a note on how many are missing; unchanged unless `partial`."""
         if not self.partial:
             return self
@@ -144,20 +142,20 @@ class Dataset:
         note = f"{missing} of {len(there)} images are missing and left out"
         return replace(self._with_rows(table), notes=(*self.notes, note, *self.remarks(table)))
 
-    def limit(self, count: int | None, *, by: str | None = None) -> Dataset:
+    def limit(self, count: int | None, *, by: str | None = None) -> Self:
         """`count` rows (of every value of `by`, when it is given and known), spread evenly over the groups."""
         return self if count is None else self.selected(select(self.table, count, each=by))
 
-    def selected(self, selection: Selection) -> Dataset:
+    def selected(self, selection: Selection) -> Self:
         """The rows that were selected."""
         return self._with_rows(self.table[selection.rows])
 
-    def perturbed(self, change: str) -> Dataset:
+    def perturbed(self, change: str) -> Self:
         """The same people, every picture after a small change (`datasets.images.CHANGES`)."""
         uris = [changed_uri(uri, change) for uri in self.table["uri"]]
         return replace(self, table=self.table.with_columns(pl.Series("uri", uris, pl.String)), made=True)
 
-    def _with_rows(self, table: pl.DataFrame) -> Dataset:
+    def _with_rows(self, table: pl.DataFrame) -> Self:
         """These rows, and the objects in their pictures."""
         objects = None if self.objects is None else objects_in(self.objects, table["image_id"])
         return replace(self, table=table, objects=objects)

@@ -11,8 +11,6 @@ GRAS       the authors' selection of 3,570 FairFace and 1,440 AI-Face images, ba
            folders `fairface/` and `aiface/` beside it, which the user brings (AI-Face may not be redistributed).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -6,8 +6,6 @@ attributes. Names of columns are read in lower case. `metadata.csv`, `.jsonl` or
 read as Hugging Face's imagefolder has them.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Glasshouse as data sets: drawn people in several designs, made by Beholder itself. Licence: MIT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

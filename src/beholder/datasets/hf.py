@@ -4,8 +4,6 @@ A path or URI is read where it lies; any other name is one of the hub's, read th
 columns are read here, which are the attributes; pictures are read row group by row group when they are needed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -40,7 +38,7 @@ class _Shard(NamedTuple):
     path: str
     name: str  # below the folder of the data set
     table: pa.Table  # all columns but the pictures
-    cells: list[tuple[int, int]]  # row group and row of every picture
+    sizes: list[int]  # rows of every row group
     column: str
 
 
@@ -71,10 +69,15 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     tables = [_attributes(shard, splits[shard.name] if len(set(splits.values())) > 1 else None) for shard in shards]
     table = pl.concat(tables, how="diagonal_relaxed")
     if table["image_id"].is_duplicated().any():
-        ids = [f"{shard.name}#{row}" for shard in shards for row in range(len(shard.cells))]
+        ids = [f"{shard.name}#{row}" for shard in shards for row in range(sum(shard.sizes))]
         table = table.with_columns(pl.Series("image_id", ids))
-    revision = digest([[shard.name, len(shard.cells)] for shard in shards] + [table.drop("uri").hash_rows().to_list()])
-    return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, _notes(shards), made=True)
+    revision = digest([[shard.name, sum(shard.sizes)] for shard in shards] + [table.drop("uri").hash_rows().to_list()])
+    schemas = ((field, shard.column) for shard in shards for field in shard.table.schema)
+    nested = dict.fromkeys(
+        each.name for each, images in schemas if each.name != images and pa.types.is_nested(each.type)
+    )
+    notes = (f"columns of lists and records are left out: {', '.join(nested)}",) if nested else ()
+    return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, notes, made=True)
 
 
 def _files(place: str) -> tuple[str, list[str]]:
@@ -119,7 +122,7 @@ def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
             sizes, schema = [batch.num_rows for batch in batches], batches[0].schema if batches else pa.schema([])
             column = _image_column(schema, path, wanted)
             if column:
-                yield _Shard(path, name, pa.Table.from_batches(batches).drop_columns([column]), _cells(sizes), column)
+                yield _Shard(path, name, pa.Table.from_batches(batches).drop_columns([column]), sizes, column)
             return
         with content.open_binary(path) as raw:
             file = pq.ParquetFile(raw)
@@ -130,13 +133,9 @@ def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
                 path_too = [f"{column}.path"] if pa.types.is_struct(file.schema_arrow.field(column).type) else []
                 table = file.read(columns=[*others, *path_too])
                 table.validate(full=True)
-                yield _Shard(path, name, table, _cells(sizes), column)
+                yield _Shard(path, name, table, sizes, column)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {first_line(error)}") from error
-
-
-def _cells(sizes: list[int]) -> list[tuple[int, int]]:
-    return [(group, row) for group, size in enumerate(sizes) for row in range(size)]
 
 
 def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
@@ -191,18 +190,9 @@ def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
     elif shard.column in shard.table.column_names:  # the pictures' own names; in Arrow folders they are not read
         ids = [row.get("path") if row else None for row in shard.table.column(shard.column).to_pylist()]
     if None in ids or len(set(ids)) < len(ids):
-        ids = [f"{shard.name}#{row}" for row in range(len(shard.cells))]
-    uris = [str(Part("hf", shard.path, group, row, shard.column)) for group, row in shard.cells]
+        ids = [f"{shard.name}#{row}" for row in range(sum(shard.sizes))]
+    cells = ((group, row) for group, size in enumerate(shard.sizes) for row in range(size))
+    uris = [str(Part("hf", shard.path, group, row, shard.column)) for group, row in cells]
     keys = pl.DataFrame({"image_id": ids, "uri": uris}, schema={"image_id": pl.String, "uri": pl.String})
     table = keys.hstack(table.drop("image_id", "uri", strict=False))
     return table.with_columns(split=pl.lit(split)) if split and "split" not in table.columns else table
-
-
-def _notes(shards: list[_Shard]) -> tuple[str, ...]:
-    nested = dict.fromkeys(
-        field.name
-        for shard in shards
-        for field in shard.table.schema
-        if field.name != shard.column and pa.types.is_nested(field.type)
-    )
-    return (f"columns of lists and records are left out: {', '.join(nested)}",) if nested else ()

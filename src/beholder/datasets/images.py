@@ -8,8 +8,6 @@ A table holds each as text, its address. Only loaders write other addresses than
 user's table cannot become one.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -47,7 +45,9 @@ def open_file(name: str, data: bytes | None = None) -> Image.Image:
             with _opened(name, data) as image:
                 image.load()  # and nothing is copied that need not be: fresh memory costs more than decoding
                 ImageOps.exif_transpose(image, in_place=True)
-                return _rgb(image)
+                if image.mode.startswith("I;16"):  # scaled to 8 bits, because Pillow's own conversion clips them
+                    image = image.point(lambda value: value / 256).convert("L")
+                return image if image.mode == "RGB" else image.convert("RGB")
     except UnidentifiedImageError:
         raise BadImage(name, "not an image in any format that Pillow reads") from None
     except Image.DecompressionBombError:
@@ -95,13 +95,6 @@ def _heif_kind(name: str, data: bytes | None) -> str | None:
             data = file.read(12)
     brand = data[8:12] if data[4:8] == b"ftyp" else b""
     return ("AVIF" if brand.startswith(b"avi") else "HEIC") if brand in _HEIF else None
-
-
-def _rgb(image: Image.Image) -> Image.Image:
-    """RGB; 16-bit greys are scaled to 8 bits first, because Pillow's own conversion clips them."""
-    if image.mode.startswith("I;16"):
-        image = image.point(lambda value: value / 256).convert("L")
-    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 # Changes: a number that one of these moves by as much as its interval is wide is less certain than the interval says
@@ -195,7 +188,7 @@ class Changed(NamedTuple):
     """A picture after one of the changes above."""
 
     change: str
-    source: Source
+    source: "Source"
 
 
 Source = str | Crop | Changed

@@ -4,8 +4,6 @@ JsonRecords      one list of objects: detections, Visual Genome's objects
 JsonTables       one object whose values are lists of objects: COCO's annotations
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

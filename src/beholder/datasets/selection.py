@@ -5,8 +5,6 @@ of every two of them, and of each alone: so no two attributes fall together unle
 first in the table is taken. The choice is the same every time, and fewer images are always part of more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple

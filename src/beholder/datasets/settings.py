@@ -3,8 +3,6 @@
 Values are text from the command line; each is read as what the loader needs, or refused with the setting's name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -76,16 +74,16 @@ class Settings:
             raise UsageError(f"--set {name}={self._values[name]}: a whole number is needed.")
         return int(self._values[name])
 
-    def groups(self, folder: Path, default: GroupWords) -> GroupWords:
+    def groups(self, folder: Path, default: "GroupWords") -> "GroupWords":
         """The user's own groups, where a table of them is named."""
         path = self.path("groups", folder)
         return read_group_words(path) if path else default
 
-    def path(self, name: str, folder: Path) -> Path | None:
-        """A file or folder that is there, as named or inside the data set's folder; None where none was named."""
+    def path(self, name: str, folder: Path, usual: str = "") -> Path | None:
+        """A file or folder that is there, as named or inside the data set's folder; else the usual one, or None."""
         value = self._values[name]
         if not value:
-            return None
+            return folder / usual if usual and (folder / usual).is_file() else None
         places = [Path(value).expanduser(), folder / value]
         existing = next((path for path in places if path.exists()), None)
         if existing is None:

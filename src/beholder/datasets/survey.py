@@ -3,8 +3,6 @@
 Every picture is opened once. Columns with many different texts, such as names, are counted and never listed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
@@ -75,23 +73,14 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     columns = columns_of(dataset)
     texts = {each.name: dataset.table[each.name].cast(pl.String) for each in columns if each.role != "numbers"}
     numbers = {each.name: numbers_of(dataset.table[each.name]) for each in columns if each.role == "numbers"}
-    groups = {
-        each.name: _counts(texts[each.name])
-        for each in columns
-        if each.role in ("groups", "ignored") and each.values <= MOST_GROUPS
-    }
+    ranges = {name: _range(column) for name, column in numbers.items() if column is not None}
+    few = [each.name for each in columns if each.role in ("groups", "ignored") and each.values <= MOST_GROUPS]
+    groups = {name: _counts(texts[name]) for name in few}
+    many = {each.name: each.values for each in columns if each.name in texts and each.name not in groups}
     crossed = [each.name for each in columns if each.role == "groups" and each.values <= MOST_CROSSED]
-    return Survey(
-        len(dataset),
-        columns,
-        damaged,
-        sizes,
-        look_alikes(looks),
-        groups,
-        {name: _range(column) for name, column in numbers.items() if column is not None},
-        {each.name: each.values for each in columns if each.role != "numbers" and each.name not in groups},
-        {(a, b): _crossing(texts[a], texts[b]) for a, b in combinations(crossed, 2)},
-    )
+    crossings = {(a, b): _crossing(texts[a], texts[b]) for a, b in combinations(crossed, 2)}
+    alike = look_alikes(looks)
+    return Survey(len(dataset), columns, damaged, sizes, alike, groups, ranges, many, crossings)
 
 
 def damaged_images(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> dict[str, str]:
@@ -181,18 +170,15 @@ def _range(column: pl.Series) -> tuple[float, float, float]:
 
 def _crossing(first: pl.Series, second: pl.Series) -> pl.DataFrame:
     pairs = pl.DataFrame({"first": first, "second": second}).drop_nulls()
-    every = pairs.select(pl.col("first").unique().sort()).join(
-        pairs.select(pl.col("second").unique().sort()), how="cross"
-    )
+    first_values, second_values = (pairs.select(pl.col(name).unique().sort()) for name in pairs.columns)
+    every = first_values.join(second_values, how="cross")
     counted = pairs.group_by("first", "second").len("count")
     return every.join(counted, on=["first", "second"], how="left").with_columns(pl.col("count").fill_null(0))
 
 
 TO_BE_STATED = "Not stated. Write it here before you share this data sheet."
-UNINTENDED = (
-    "Identifying people, deciding anything about a person, or inferring from a face who someone is, "
-    "what they feel or what they can do."
-)
+UNINTENDED = """Identifying people, deciding anything about a person, or inferring from a face who someone is, \
+what they feel or what they can do."""
 FEW = 10  # a crossing with fewer images supports hardly any comparison
 
 
@@ -219,14 +205,11 @@ def _people(survey: Survey) -> Iterator[str]:
     for name, groups in survey.groups.items():
         rows = [[group or "no label", str(count), f"{count / survey.images:.0%}"] for group, count in groups.rows()]
         yield from ("", f"### {escape(name)}", "", *_table(["group", "images", "share"], rows))
-    others = [
-        [name, f"{low:g} to {high:g}, median {middle:g}; {missing[name]} missing"]
-        for name, (low, middle, high) in survey.numbers.items()
-    ]
-    for name, count in survey.identifiers.items():
-        others.append([name, f"{count} different values, not listed; {missing[name]} missing"])
+    others = {name: f"{low:g} to {high:g}, median {middle:g}" for name, (low, middle, high) in survey.numbers.items()}
+    others |= {name: f"{count} different values, not listed" for name, count in survey.identifiers.items()}
     if others:
-        yield from ("", "### Other columns", "", *_table(["column", "values"], others))
+        rows = [[name, f"{values}; {missing[name]} missing"] for name, values in others.items()]
+        yield from ("", "### Other columns", "", *_table(["column", "values"], rows))
     for (first, second), counts in survey.crossings.items():
         wide = counts.pivot("second", index="first", values="count")
         cells = _table(["", *wide.columns[1:]], [[str(cell) for cell in row] for row in wide.rows()])

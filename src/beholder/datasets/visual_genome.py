@@ -5,8 +5,6 @@ they are there `image_data.json` (picture sizes, for areas), `object_alias.txt` 
 `VG_100K/*.jpg` and `VG_100K_2/*.jpg`. `objects.json` is read record by record and never held whole.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -183,13 +181,16 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
             "Genome project and put it there, or name a file: --set objects=FILE"
         )
     groups, steps = chosen.groups(folder, GENDER_TERMS), Steps()
-    sizes = read_sizes(_beside(chosen, "image_data", folder, "image_data.json", steps))
-    aliases = read_aliases(_beside(chosen, "aliases", folder, "object_alias.txt", steps))
-    collected = read_objects(path, groups, frozenset(chosen.words("without")), sizes, aliases)
+    image_data = chosen.path("image_data", folder, "image_data.json")
+    names = chosen.path("aliases", folder, "object_alias.txt")
+    steps += [] if image_data else ["image_data.json is not here: areas of objects are unknown"]
+    steps += [] if names else ["object_alias.txt is not here: names stay as annotators wrote them"]
+    without = chosen.words("without")
+    collected = read_objects(path, groups, frozenset(without), read_sizes(image_data), read_aliases(names))
     steps.add("with annotated objects", len(collected.every_image))
     steps.add(f"objects name exactly one group of {groups.attribute}", collected.single_group)
-    if chosen.words("without"):
-        steps.add(f"no object is {' or '.join(chosen.words('without'))}", len(collected.images))
+    if without:
+        steps.add(f"no object is {' or '.join(without)}", len(collected.images))
     steps.append(f"{collected.unnamed:,} objects of these images have no synset and are left out")
     table, objects = frequent_concepts(collected, groups, chosen.number("group_images"), steps)
     files = image_files(folder)
@@ -198,16 +199,6 @@ def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     revision = digest([file_digest(path), chosen.contents(folder)])
     whole = Dataset("visual-genome", revision, SOURCE.licence, table, objects=objects, group_words=groups)
     return with_steps(whole, steps, collected.every_image)
-
-
-def _beside(chosen: Settings, setting: str, folder: Path, name: str, steps: Steps) -> Path | None:
-    """A file that may be there; where it is not, a note says what is lost."""
-    path = chosen.path(setting, folder) or folder / name
-    if path.is_file():
-        return path
-    lost = {"image_data": "areas of objects are unknown", "aliases": "names stay as annotators wrote them"}
-    steps.append(f"{name} is not here: {lost[setting]}")
-    return None
 
 
 def frequent_concepts(

@@ -6,8 +6,6 @@ in a tar behind a URI is kept in the user's cache as long as the tar does not ch
 counts as one that cannot be read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile
@@ -88,7 +86,7 @@ def _expanded(place: str) -> Iterator[str]:
         yield from _expanded(f"{place[: match.start()]}{number:0{len(match[1])}}{place[match.end() :]}")
 
 
-def _looked_through(path: str) -> _Shard:
+def _looked_through(path: str) -> "_Shard":
     """The tar; of one behind a URI, what was noted of it when it was looked through before."""
     if not is_remote(path):
         return _Shard(path).looked_through()

@@ -5,14 +5,15 @@ the same person at every age, light, pose, smile and skin tone. Presentation mov
 measures (jaw, brows, lips, lashes, shoulders, hair); single measures overlap between the two presentations.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from beholder.glasshouse.canvas import Colour, colours, mix
+import numpy as np
+
+from beholder.glasshouse.canvas import HEAD_X, HEAD_Y, Colour, Floats, Pairs, colours, mix
 
 if TYPE_CHECKING:
     from beholder.glasshouse.portrait import Portrait
@@ -26,6 +27,7 @@ GREY: Colour = (206, 204, 202)
 WOMEN_STYLES = {"long": 0.24, "wavy": 0.18, "bob": 0.20, "bun": 0.15, "curly": 0.13, "crop": 0.06, "medium": 0.04}
 MEN_STYLES = {"parted": 0.32, "crop": 0.22, "buzz": 0.14, "short_curls": 0.16}
 MEN_STYLES |= {"balding": 0.09, "medium": 0.04, "bun": 0.03}
+TURN = 0.54  # radians at the largest pose
 BEARDS = {"none": 0.55, "stubble": 0.18, "moustache": 0.09, "beard": 0.18}
 
 
@@ -104,14 +106,33 @@ class Hair:
         self.beard = "none" if woman else draws.weighted("beard", BEARDS)
 
 
-class Person:
-    """Everything the drawing modules need to know about one drawn person: measures and colours."""
+class Head:
+    """One drawn person: measures, colours, and where a point of the face lands once the head is turned."""
 
-    def __init__(self, portrait: Portrait) -> None:
-        draws, woman = Draws(portrait.identity), portrait.presentation == "woman"
-        self.face = Face(draws, woman=woman, age=portrait.age)
-        self.hair = Hair(draws, woman=woman, age=portrait.age)
-        self.skin = MONK_SKIN_TONES[portrait.skin_tone - 1]
+    def __init__(self, portrait: "Portrait") -> None:
+        draws, woman, age = Draws(portrait.identity), portrait.presentation == "woman", portrait.age
+        self.face, self.hair = Face(draws, woman=woman, age=age), Hair(draws, woman=woman, age=age)
+        self.skin, self.age = MONK_SKIN_TONES[portrait.skin_tone - 1], age
         self.eyes, self.jumper = draws.pick("eye_colour", EYE_COLOURS), draws.pick("jumper", JUMPERS)
-        self.age, self.smile = portrait.age, portrait.smiling / 4
-        self.yaw, self.light = portrait.pose / 2, portrait.lighting / 2
+        self.smile, self.light, turned = portrait.smiling / 4, portrait.lighting / 2, TURN * portrait.pose / 2
+        self.width, self.height = self.face.width, self.face.height
+        self.sine, self.cosine = math.sin(turned), math.cos(turned)
+        self.hat_x = HEAD_X - 0.05 * self.width * self.sine  # the middle of a hat, which leans against the turn
+
+    def at(self, x: float, y: float, out: float = 0.0) -> tuple[float, float]:
+        """Canvas position of a point on the face; `out` lifts it off the surface."""
+        depth = math.sqrt(max(0.0, 1 - 0.85 * x * x - 0.2 * y * y)) - 0.5 + out
+        across = self.width * (x * self.cosine + depth * self.sine)
+        return HEAD_X + across, HEAD_Y + self.height * y
+
+    def path(self, points: Sequence[tuple[float, float]]) -> Pairs:
+        """Canvas positions of several points."""
+        return [self.at(x, y) for x, y in points]
+
+    def outline(self, grow: float = 1.0) -> Floats:
+        """The edge of the head, ten control points clockwise from the crown, `grow` times as large."""
+        right = [(0.60, -0.88), (0.93, -0.45), (1.0, -0.02), (0.965, 0.26)]
+        right += [(self.face.jaw, 0.62), (self.face.chin * 0.92, 0.925)]
+        edge = np.asarray([(0.0, -1.0), *right, (0.0, 1.0), *[(-x, y) for x, y in reversed(right)]]) * grow
+        lean = self.width * self.sine * (0.10 + 0.16 * np.clip(edge[:, 1], 0, 1))
+        return np.stack([HEAD_X + self.width * edge[:, 0] + lean, HEAD_Y + self.height * edge[:, 1]], axis=1)

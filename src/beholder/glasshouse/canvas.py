@@ -3,8 +3,6 @@
 x grows to the right and y downwards, both 0..1. Nothing here is random: the same calls give the same pixels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -3,15 +3,10 @@
 Points lie on the face itself (x across, y down, 0 in its middle, ±1 at its edge) and turn with the head.
 """
 
-from __future__ import annotations
-
-import math
-from collections.abc import Sequence
-
 import numpy as np
 from PIL import Image
 
-from beholder.glasshouse.anatomy import Hair, Person
+from beholder.glasshouse.anatomy import Hair, Head
 from beholder.glasshouse.canvas import (
     HEAD_X,
     HEAD_Y,
@@ -32,47 +27,7 @@ from beholder.glasshouse.canvas import (
     skin_shadow,
 )
 
-TURN = 0.54  # radians at the largest pose
 EYE_Y, MOUTH_Y = -0.02, 0.615
-
-
-class Head:
-    """Where a point of the face lands on the canvas once the head is turned."""
-
-    def __init__(self, person: Person) -> None:
-        self.person = person
-        self.width, self.height = person.face.width, person.face.height
-        self.sine, self.cosine = math.sin(TURN * person.yaw), math.cos(TURN * person.yaw)
-
-    @property
-    def turn(self) -> float:
-        """How far the middle of the face has moved sideways."""
-        return 0.42 * self.width * self.sine
-
-    @property
-    def hat_x(self) -> float:
-        """The middle of a hat, which leans against the turn."""
-        return HEAD_X - 0.05 * self.width * self.sine
-
-    def at(self, x: float, y: float, out: float = 0.0) -> tuple[float, float]:
-        """Canvas position of a point on the face; `out` lifts it off the surface."""
-        depth = math.sqrt(max(0.0, 1 - 0.85 * x * x - 0.2 * y * y)) - 0.5 + out
-        across = self.width * (x * self.cosine + depth * self.sine)
-        return HEAD_X + across, HEAD_Y + self.height * y
-
-    def path(self, points: Sequence[tuple[float, float]]) -> Pairs:
-        """Canvas positions of several points."""
-        return [self.at(x, y) for x, y in points]
-
-    def outline(self, grow: float = 1.0) -> Floats:
-        """The edge of the head, ten control points clockwise from the crown, `grow` times as large."""
-        face = self.person.face
-        right = [(0.60, -0.88), (0.93, -0.45), (1.0, -0.02), (0.965, 0.26)]
-        right += [(face.jaw, 0.62), (face.chin * 0.92, 0.925)]
-        points = [(0.0, -1.0), *right, (0.0, 1.0), *[(-x, y) for x, y in reversed(right)]]
-        edge = np.asarray(points) * grow
-        lean = self.width * self.sine * (0.10 + 0.16 * np.clip(edge[:, 1], 0, 1))
-        return np.stack([HEAD_X + self.width * edge[:, 0] + lean, HEAD_Y + self.height * edge[:, 1]], axis=1)
 
 
 def line_colour(skin: Colour) -> Colour:
@@ -81,21 +36,20 @@ def line_colour(skin: Colour) -> Colour:
 
 
 def draw_neck(canvas: Canvas, head: Head) -> None:
-    person, n = head.person, head.person.face.neck
-    paint = neck_field(person.skin, person.light, HEAD_Y + 0.86 * head.height)
+    n = head.face.neck
+    paint = neck_field(head.skin, head.light, HEAD_Y + 0.86 * head.height)
     left = [(0.5 - n, 0.50), (0.5 - n * 0.97, 0.64), (0.5 - n * 1.08, 0.70), (0.5 - n * 2.0, 0.755)]
     right = [(1 - x, y) for x, y in reversed(left)]
     canvas.blob([*left, (0.5 - n, 0.86), (0.5 + n, 0.86), *right], paint)
 
 
 def draw_head(canvas: Canvas, head: Head, *, ears: bool) -> None:
-    person = head.person
-    skin = skin_field(person.skin, person.light, head.turn)
-    size, y = 0.035 * person.face.ear_size, HEAD_Y + 0.06 * head.height
+    skin = skin_field(head.skin, head.light, 0.42 * head.width * head.sine)
+    size, y = 0.035 * head.face.ear_size, HEAD_Y + 0.06 * head.height
     for side in (-1, 1) if ears else ():  # the one turned away from us hides behind the head
         x = HEAD_X + side * head.width * 1.03 - 0.10 * head.width * head.sine
         canvas.oval(x, y, size * 0.72, size * 1.3, skin)
-        canvas.oval(x + side * 0.002, y, size * 0.38, size * 0.8, skin_shadow(person.skin), 0.5)
+        canvas.oval(x + side * 0.002, y, size * 0.38, size * 0.8, skin_shadow(head.skin), 0.5)
     canvas.blob(head.outline(), skin)
 
 
@@ -113,10 +67,10 @@ def draw_features(canvas: Canvas, head: Head) -> None:
 
 def draw_eye(canvas: Canvas, head: Head, side: int) -> None:
     """One eye: socket, white, iris with its highlights, lid and lashes."""
-    face, tone = head.person.face, head.person.skin
+    face, tone = head.face, head.skin
     x, wide = side * face.eye_gap, face.eye_width
-    up = face.eye_open * (1 - 0.05 * head.person.smile)
-    low = 0.62 * face.eye_open * (1 - 0.45 * head.person.smile)
+    up = face.eye_open * (1 - 0.05 * head.smile)
+    low = 0.62 * face.eye_open * (1 - 0.45 * head.smile)
     inner, outer = x - side * wide, x + side * wide
     tilt = face.eye_tilt
     top = [(inner, EYE_Y + 0.02), (x - side * 0.35 * wide, EYE_Y - up * 0.82), (x + side * 0.35 * wide, EYE_Y - up)]
@@ -138,30 +92,30 @@ def draw_eye(canvas: Canvas, head: Head, side: int) -> None:
 def draw_iris(canvas: Canvas, head: Head, x: float, opening: float) -> None:
     px, py = head.at(x, EYE_Y - 0.012)
     radius = min(0.0205, opening * head.height * 1.12 + 0.004)
-    colour = head.person.eyes
+    colour = head.eyes
     canvas.oval(px, py, radius * 0.96, radius, darker(colour, 0.62))
     canvas.oval(px, py + 0.001, radius * 0.76, radius * 0.80, mix(colour, (255, 230, 190), 0.12))
     canvas.oval(px, py, radius * 0.46, radius * 0.48, (18, 14, 14))
-    glint = 0.0045 * (1 if head.person.light >= 0 else -1)
+    glint = 0.0045 * (1 if head.light >= 0 else -1)
     canvas.oval(px + glint, py - 0.0055, 0.0042, 0.0042, (255, 255, 255))
     canvas.oval(px - glint, py + 0.0055, 0.0022, 0.0022, (255, 255, 255), 0.6)
 
 
 def draw_brow(canvas: Canvas, head: Head, side: int) -> None:
-    face, x = head.person.face, side * head.person.face.eye_gap
-    y = EYE_Y - face.brow_lift + 0.07 - 0.02 * head.person.smile
+    face, x = head.face, side * head.face.eye_gap
+    y = EYE_Y - face.brow_lift + 0.07 - 0.02 * head.smile
     inner, outer = x - side * 0.27, x + side * 0.31
     arch = face.brow_arch
     points = [(inner, y - 0.002), (x - side * 0.05, y - arch * 0.75), (x + side * 0.12, y - arch), (outer, y + 0.045)]
-    colour = mix(head.person.hair.brow_colour, head.person.skin, 0.10)
+    colour = mix(head.hair.brow_colour, head.skin, 0.10)
     canvas.stroke(head.path(points), face.brow_weight, colour, 0.92, taper=0.62)
 
 
 def draw_nose(canvas: Canvas, head: Head) -> None:
-    face, tone = head.person.face, head.person.skin
+    face, tone = head.face, head.skin
     w, tip = face.nose_width, EYE_Y + face.nose_length
     shadow, line = skin_shadow(tone), line_colour(tone)
-    side = -1.0 if head.person.light >= 0 else 1.0
+    side = -1.0 if head.light >= 0 else 1.0
     bridge = [head.at(side * 0.10, -0.10), head.at(side * 0.075, 0.10, 0.10)]
     canvas.stroke([*bridge, head.at(side * w * 0.85, tip - 0.04, 0.12)], 0.010, shadow, 0.32)
     canvas.oval(*head.at(0, tip - 0.015, 0.24), w * 0.62 * head.width, 0.056 * head.height, skin_glow(tone), 0.45)
@@ -175,18 +129,18 @@ def draw_nose(canvas: Canvas, head: Head) -> None:
 
 
 def draw_smile_folds(canvas: Canvas, head: Head) -> None:
-    smile = head.person.smile
+    smile = head.smile
     if smile < 0.2:
         return
-    wide = head.person.face.mouth_width * (1 + 0.32 * smile)
+    wide = head.face.mouth_width * (1 + 0.32 * smile)
     for side in (-1, 1):
         fold = [(side * 0.29, 0.33), (side * (wide + 0.10), 0.45), (side * (wide + 0.105), 0.56)]
-        canvas.stroke(head.path(fold), 0.0045, line_colour(head.person.skin), 0.30 * smile)
+        canvas.stroke(head.path(fold), 0.0045, line_colour(head.skin), 0.30 * smile)
 
 
 def lip_colours(head: Head) -> tuple[Colour, Colour]:
     """Upper and lower lip: natural to tinted; rosy on every skin."""
-    tone, tint = head.person.skin, head.person.face.lip_tint
+    tone, tint = head.skin, head.face.lip_tint
     depth = depth_of(tone)
     natural = mix(mix(blush(tone), skin_shadow(tone), 0.55), (142, 84, 80), 0.35 * depth)
     tinted = mix(natural, mix((182, 70, 76), (118, 52, 58), depth), tint * (1 - 0.35 * depth))
@@ -194,7 +148,7 @@ def lip_colours(head: Head) -> tuple[Colour, Colour]:
 
 
 def draw_mouth(canvas: Canvas, head: Head) -> None:
-    face, smile = head.person.face, head.person.smile
+    face, smile = head.face, head.smile
     wide, full = face.mouth_width * (1 + 0.36 * smile), face.lip_fullness
     corner = MOUTH_Y + 0.004 - 0.125 * smile
     sag = 0.012 + 0.045 * smile
@@ -214,7 +168,7 @@ def draw_mouth(canvas: Canvas, head: Head) -> None:
     seam = mix(darker(upper, 0.55), (60, 20, 20), 0.3)
     canvas.stroke(head.path([left, *line, right]), 0.0050, seam, 0.85, taper=0.6)
     under = [(x * wide, bottom[1][1] + full * down) for x, down in ((-0.4, 2.0), (0, 2.2), (0.4, 2.0))]
-    canvas.stroke(head.path(under), 0.0065, skin_shadow(head.person.skin), 0.4)
+    canvas.stroke(head.path(under), 0.0065, skin_shadow(head.skin), 0.4)
 
 
 def draw_teeth(canvas: Canvas, head: Head, points: Pairs) -> None:
@@ -227,16 +181,16 @@ def draw_teeth(canvas: Canvas, head: Head, points: Pairs) -> None:
 
 def draw_age_lines(canvas: Canvas, head: Head) -> None:
     """Lines that come with the years: brow, corners of the eyes, beside and under the mouth."""
-    strength = (head.person.age - 38) / 42
+    strength = (head.age - 38) / 42
     if strength <= 0:
         return
-    colour, alpha = line_colour(head.person.skin), 0.10 + 0.42 * strength
+    colour, alpha = line_colour(head.skin), 0.10 + 0.42 * strength
     for row in range(1 + round(2 * strength)):
         y = -0.44 - 0.085 * row
         wrinkle = [(-0.42, y), (-0.15, y - 0.018), (0.15, y - 0.018), (0.42, y)]
         canvas.stroke(head.path(wrinkle), 0.0042, colour, alpha * 0.7)
     for side in (-1, 1):
-        eye = side * head.person.face.eye_gap
+        eye = side * head.face.eye_gap
         for fan in (-0.055, 0.005, 0.06)[: 1 + round(2 * strength)]:
             crow = [(eye + side * 0.27, EYE_Y + fan * 0.3), (eye + side * 0.40, EYE_Y + fan * 1.5)]
             canvas.stroke(head.path(crow), 0.0038, colour, alpha)
@@ -249,10 +203,10 @@ def draw_age_lines(canvas: Canvas, head: Head) -> None:
 
 
 def draw_beard(canvas: Canvas, head: Head) -> None:
-    kind = head.person.hair.beard
+    kind = head.hair.beard
     if kind not in ("stubble", "beard"):
         return
-    colour = mix(darker(head.person.hair.colour, 0.88), head.person.skin, 0.12)
+    colour = mix(darker(head.hair.colour, 0.88), head.skin, 0.12)
     edge = head.outline(1.0 if kind == "stubble" else 1.035)[4:10]
     cheek = [(-0.80, 0.36), (-0.52, 0.47), (-0.30, 0.485), (0.0, 0.50), (0.30, 0.485), (0.52, 0.47), (0.80, 0.36)]
     canvas.blob(np.concatenate([edge, head.path(cheek)]), colour, 0.24 if kind == "stubble" else 0.92)
@@ -260,13 +214,13 @@ def draw_beard(canvas: Canvas, head: Head) -> None:
 
 def draw_moustache(canvas: Canvas, head: Head) -> None:
     """The hair on the upper lip, alone or with a beard."""
-    if head.person.hair.beard not in ("moustache", "beard"):
+    if head.hair.beard not in ("moustache", "beard"):
         return
-    wide, rise = head.person.face.mouth_width * 1.1, 0.05 * head.person.smile
+    wide, rise = head.face.mouth_width * 1.1, 0.05 * head.smile
     right = [(wide * 0.45, 0.478), (wide * 0.85, 0.535 - rise), (wide, 0.615 - rise * 1.4)]
     right += [(wide * 0.5, 0.575 - 0.2 * rise)]
     left = [(-x, y) for x, y in reversed(right)]
-    colour = mix(darker(head.person.hair.colour, 0.88), head.person.skin, 0.12)
+    colour = mix(darker(head.hair.colour, 0.88), head.skin, 0.12)
     canvas.blob(head.path([(0.0, 0.495), *right, (0.0, 0.57), *left]), colour, 0.95)
 
 
@@ -277,14 +231,14 @@ HIDES_EARS = frozenset({"long", "wavy", "bob", "medium", "curly"})
 
 def hair_paint(head: Head) -> Image.Image:
     """The field of colour of this person's hair."""
-    hair = head.person.hair
-    colour = mix(hair.colour, head.person.skin, 0.35) if hair.style == "buzz" else hair.colour
-    return hair_field(colour, head.person.light)
+    hair = head.hair
+    colour = mix(hair.colour, head.skin, 0.35) if hair.style == "buzz" else hair.colour
+    return hair_field(colour, head.light)
 
 
 def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: bool) -> None:
     """Hair behind head and neck; `covered` leaves room for a hat."""
-    hair, style = head.person.hair, head.person.hair.style
+    hair, style = head.hair, head.hair.style
     shift = -0.25 * head.width * head.sine
     if style in ("long", "wavy"):
         canvas.polygon(fall(head, 0.74 + 0.12 * hair.length, 1.22 + 0.10 * hair.volume, shift), paint)
@@ -304,7 +258,7 @@ def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: b
 
 def fall(head: Head, low: float, wide: float, shift: float) -> Floats:
     """Hair falling from the crown to `low`, straight or in waves."""
-    hair, w = head.person.hair, head.width
+    hair, w = head.hair, head.width
     wave = 0.016 if hair.style == "wavy" else 0.003
     steps = np.linspace(0, 1, 7)
     y = HEAD_Y - 0.35 * head.height + steps * (low - HEAD_Y + 0.35 * head.height)
@@ -350,7 +304,7 @@ def hairline(head: Head, hair: Hair) -> Pairs:
 
 def draw_front_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: bool) -> None:
     """The cap of hair over the crown, with a few strands."""
-    hair = head.person.hair
+    hair = head.hair
     if hair.style == "balding":
         draw_side_hair(canvas, head, paint)
         return
@@ -368,7 +322,7 @@ def draw_front_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: 
 
 
 def draw_side_locks(canvas: Canvas, head: Head, paint: Image.Image, wide: float) -> None:
-    hair = head.person.hair
+    hair = head.hair
     low = {"long": 0.71, "wavy": 0.71, "bob": 0.57 + 0.05 * hair.length, "medium": 0.62, "curly": 0.58}[hair.style]
     for side in (-1, 1):
         top = HEAD_X + side * head.width * wide * 0.98 - 0.06 * head.width * head.sine

@@ -1,11 +1,10 @@
 """Outfits of work, with their headwear. Each looks like no other."""
 
-from __future__ import annotations
-
 from PIL import Image
 
+from beholder.glasshouse.anatomy import Head
 from beholder.glasshouse.canvas import HEAD_Y, Canvas, Colour, Pairs, Points, centred, cloth_field, darker, mix, shape
-from beholder.glasshouse.face import EYE_Y, Head
+from beholder.glasshouse.face import EYE_Y
 
 WHITE: Colour = (245, 246, 247)
 
@@ -17,7 +16,7 @@ def mirrored(points: Pairs) -> Pairs:
 
 def torso(head: Head, collar: float = 0.0) -> Points:
     """Outline of shoulders and chest, open at the neck."""
-    s, n = head.person.face.shoulders, head.person.face.neck
+    s, n = head.face.shoulders, head.face.neck
     left = [(0.5 - n * 1.12, 0.675 - collar), (0.5 - n * 1.7, 0.715)]
     left += centred("-0.80,0.758 -1.0,0.815 -1.07,0.90 -1.10,1.04 -0.9,1.2", s)
     return [(0.5, 0.735), *left, *reversed(mirrored(left))]
@@ -25,9 +24,9 @@ def torso(head: Head, collar: float = 0.0) -> Points:
 
 def draw_body(canvas: Canvas, head: Head, colour: Colour, collar: float = 0.0) -> Image.Image:
     """A torso in one colour with soft folds; returns the cloth's paint."""
-    paint = cloth_field(colour, head.person.light)
+    paint = cloth_field(colour, head.light)
     canvas.blob(torso(head, collar), paint)
-    s = head.person.face.shoulders
+    s = head.face.shoulders
     for x in (0.5 - s * 0.72, 0.5 + s * 0.72):
         bend = 0.02 if x < 0.5 else -0.02
         canvas.stroke([(x, 1.0), (x + bend * 0.4, 0.93), (x + bend, 0.87)], 0.008, darker(colour, 0.72), 0.5)
@@ -35,25 +34,25 @@ def draw_body(canvas: Canvas, head: Head, colour: Colour, collar: float = 0.0) -
 
 
 def draw_plain(canvas: Canvas, head: Head) -> None:
-    colour = head.person.jumper
+    colour = head.jumper
     draw_body(canvas, head, colour)
-    collar = centred("-1.3,0.690 -0.8,0.735 0,0.752 0.8,0.735 1.3,0.690", head.person.face.neck)
+    collar = centred("-1.3,0.690 -0.8,0.735 0,0.752 0.8,0.735 1.3,0.690", head.face.neck)
     canvas.stroke(collar, 0.022, darker(colour, 0.82), taper=0.15)
 
 
 def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
-    n = head.person.face.neck
+    n = head.face.neck
     left = [*centred("-1.25,0.672 -2.0,0.74 -1.55,0.785 -1.7,0.80", n), (0.5, depth), (0.5 - n * 0.62, 0.76)]
     for side in (left, mirrored(left)):
         canvas.polygon([(x + 0.004, y + 0.007) for x, y in side], darker(colour, 0.66), 0.6)
-        canvas.polygon(side, cloth_field(mix(colour, (255, 255, 255), 0.25), head.person.light))
+        canvas.polygon(side, cloth_field(mix(colour, (255, 255, 255), 0.25), head.light))
 
 
 def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
     """A shirt front with two collar points, showing in a V that ends at `depth`."""
-    n = head.person.face.neck
+    n = head.face.neck
     front = centred("-1.2,0.675 -0.4,0.735 0,0.75 0.4,0.735 1.2,0.675 1.3,0.76", n)
-    canvas.polygon([*front, (0.5, depth), (0.5 - n * 1.3, 0.76)], cloth_field(colour, head.person.light))
+    canvas.polygon([*front, (0.5, depth), (0.5 - n * 1.3, 0.76)], cloth_field(colour, head.light))
     left = [*centred("-1.1,0.662 -1.2,0.705 -0.62,0.775", n), (0.5 - 0.004, 0.742)]
     for side in (left, mirrored(left)):
         canvas.polygon(side, mix(colour, (255, 255, 255), 0.35))
@@ -65,7 +64,7 @@ def draw_doctor(canvas: Canvas, head: Head) -> None:
     draw_shirt(canvas, head, (142, 180, 206), 0.93)
     draw_lapels(canvas, head, WHITE, 0.955)
     canvas.stroke([(0.5, 0.955), (0.5, 1.01)], 0.006, darker(WHITE, 0.72), taper=0)
-    n = head.person.face.neck
+    n = head.face.neck
     tube = [*centred("-1.35,0.668 -1.75,0.76 -1.2,0.87", n), (0.5 + 0.01, 0.90)]
     tube += centred("1.2,0.87 1.75,0.76 1.35,0.668", n)
     canvas.stroke(tube, 0.019, (46, 58, 72), taper=0)
@@ -77,22 +76,22 @@ def draw_doctor(canvas: Canvas, head: Head) -> None:
 
 def draw_chef(canvas: Canvas, head: Head) -> None:
     draw_body(canvas, head, WHITE, 0.01)
-    n = head.person.face.neck
+    n = head.face.neck
     canvas.stroke([(0.5 - n * 1.2, 0.70), (0.44, 0.80), (0.43, 1.02)], 0.006, darker(WHITE, 0.74), taper=0)
     for x in (0.465, 0.575):
         for y in (0.82, 0.89, 0.96):
             canvas.oval(x + 0.002, y + 0.003, 0.0125, 0.0125, darker(WHITE, 0.7), 0.7)
             canvas.oval(x, y, 0.0115, 0.0115, (52, 56, 66))
     scarf = centred("-1.4,0.672 0,0.742 1.4,0.672 1.5,0.712 0,0.79 -1.5,0.712", n)
-    canvas.blob(scarf, cloth_field((190, 58, 56), head.person.light))
+    canvas.blob(scarf, cloth_field((190, 58, 56), head.light))
     canvas.polygon([(0.49, 0.765), (0.465, 0.83), (0.5, 0.80), (0.53, 0.835), (0.51, 0.765)], (164, 44, 46))
     canvas.oval(0.5, 0.765, 0.019, 0.016, (204, 74, 70))
 
 
 def draw_builder(canvas: Canvas, head: Head) -> None:
     draw_body(canvas, head, (110, 118, 126))
-    s, n = head.person.face.shoulders, head.person.face.neck
-    vest = cloth_field((244, 124, 44), head.person.light)
+    s, n = head.face.shoulders, head.face.neck
+    vest = cloth_field((244, 124, 44), head.light)
     left = [(0.5 - n * 1.35, 0.69), *centred("-0.70,0.748 -0.74,0.86 -0.80,1.02", s), (0.493, 1.02), (0.493, 0.90)]
     band = centred("-0.52,0.722 -0.46,0.86 -0.46,1.02", s)
     for side, stripe in ((left, band), (mirrored(left), mirrored(band))):
@@ -107,7 +106,7 @@ def draw_builder(canvas: Canvas, head: Head) -> None:
 
 def draw_judge(canvas: Canvas, head: Head) -> None:
     draw_body(canvas, head, (46, 42, 52))
-    n = head.person.face.neck
+    n = head.face.neck
     for side in (-1, 1):
         trim = [(0.5 + side * n * 1.3, 0.685), (0.5 + side * 0.065, 0.80), (0.5 + side * 0.055, 1.02)]
         canvas.stroke(trim, 0.030, (122, 36, 52), taper=0)
@@ -116,15 +115,13 @@ def draw_judge(canvas: Canvas, head: Head) -> None:
             canvas.stroke(crease, 0.007, (80, 74, 90), 0.8, taper=0.3)
     canvas.stroke(centred("-1.25,0.68 0,0.742 1.25,0.68", n), 0.036, WHITE, taper=0.1)
     for side in (-1, 1):
-        canvas.polygon(
-            centred("0,0.735 0.030,0.745 0.046,0.87 0.006,0.875", side), cloth_field(WHITE, head.person.light)
-        )
+        canvas.polygon(centred("0,0.735 0.030,0.745 0.046,0.87 0.006,0.875", side), cloth_field(WHITE, head.light))
     canvas.stroke([(0.5, 0.745), (0.5, 0.87)], 0.004, (168, 172, 178), taper=0)
 
 
 def draw_toque(canvas: Canvas, head: Head) -> None:
     w, x, base = head.width, head.hat_x, HEAD_Y - 0.70 * head.height
-    paint = cloth_field((250, 250, 249), head.person.light)
+    paint = cloth_field((250, 250, 249), head.light)
     top = centred("-1.0,-0.06 -1.28,-0.125 -0.85,-0.20 -0.3,-0.215", w, x, base)
     right = [(2 * x - a, b) for a, b in reversed(top)]
     canvas.blob([(a, b + 0.006) for a, b in [*top, *right]], (176, 190, 196), 0.7)
@@ -141,7 +138,7 @@ def draw_hard_hat(canvas: Canvas, head: Head) -> None:
     yellow = (246, 196, 52)
     dome = centred("-1.13,0 -1.05,-0.10 -0.55,-0.165 0,-0.18", w, x, base)
     dome += [(2 * x - a, b) for a, b in reversed(dome[:3])]
-    canvas.blob([*dome, (x, base + 0.03)], cloth_field(yellow, head.person.light))
+    canvas.blob([*dome, (x, base + 0.03)], cloth_field(yellow, head.light))
     ridge = x + 0.35 * w * head.sine
     crest = centred("0,-0.185 0.006,-0.10 0,0", head.sine, ridge, base)
     canvas.stroke(crest, 0.040, mix(yellow, (255, 255, 255), 0.3), taper=0.2)
@@ -156,7 +153,7 @@ def draw_hard_hat(canvas: Canvas, head: Head) -> None:
 def draw_hat(canvas: Canvas, head: Head) -> None:
     w, x, base = head.width, head.hat_x, HEAD_Y - 0.62 * head.height
     felt = (124, 60, 96)
-    paint = cloth_field(felt, head.person.light)
+    paint = cloth_field(felt, head.light)
     crown = centred("-1.04,0.01 -0.98,-0.10 -0.62,-0.185 0,-0.165", w, x, base)
     crown += [(2 * x - a, b) for a, b in reversed(crown[:3])]
     canvas.blob([*crown, (x, base + 0.02)], paint)
@@ -167,7 +164,7 @@ def draw_hat(canvas: Canvas, head: Head) -> None:
 
 
 def draw_glasses(canvas: Canvas, head: Head) -> None:
-    frame, gap = (40, 42, 52), head.person.face.eye_gap
+    frame, gap = (40, 42, 52), head.face.eye_gap
     y = EYE_Y + 0.02
     for side in (-1, 1):
         _, cy = head.at(side * gap, y)
@@ -189,7 +186,7 @@ def draw_tie(canvas: Canvas, head: Head) -> None:
     blue, gold = (40, 74, 138), (238, 190, 76)
     blade = [(0.487, 0.775), (0.513, 0.775), (0.541, 0.98), (0.541, 1.02), (0.459, 1.02), (0.459, 0.98)]
     canvas.polygon([(x + 0.006, y + 0.004) for x, y in blade], (20, 24, 34), 0.35)
-    canvas.polygon(blade, cloth_field(blue, head.person.light))
+    canvas.polygon(blade, cloth_field(blue, head.light))
     for y in (0.83, 0.885, 0.94, 0.995):
         half = 0.013 + (y - 0.775) * 0.128
         canvas.polygon(centred("-1,0.012 1,-0.016 1,0 -1,0.028", half, 0.5, y), gold)
@@ -198,20 +195,20 @@ def draw_tie(canvas: Canvas, head: Head) -> None:
 
 def draw_handbag(canvas: Canvas, head: Head) -> None:
     leather = (176, 84, 44)
-    s = head.person.face.shoulders
+    s = head.face.shoulders
     strap = [(0.5 - s * 0.66, 0.748), (0.5 - s * 0.74, 0.82), (0.205, 0.90)]
     canvas.stroke(strap, 0.026, darker(leather, 0.7), taper=0)
     canvas.stroke([(x - 0.003, y) for x, y in strap], 0.006, mix(leather, (255, 230, 200), 0.4), 0.8, taper=0)
     bag = [(0.055, 0.865), (0.16, 0.852), (0.272, 0.865), (0.288, 0.96), (0.27, 1.04), (0.06, 1.04), (0.036, 0.96)]
     canvas.blob([(x + 0.006, y + 0.004) for x, y in bag], (40, 26, 20), 0.4)
-    canvas.blob(bag, cloth_field(leather, head.person.light))
+    canvas.blob(bag, cloth_field(leather, head.light))
     canvas.polygon(shape("0.048,0.872 0.278,0.872 0.24,0.945 0.163,0.962 0.086,0.945"), darker(leather, 0.84))
     canvas.oval(0.163, 0.952, 0.019, 0.016, (240, 204, 110))
 
 
 def draw_phone(canvas: Canvas, head: Head) -> None:
-    light = head.person.light
-    hand = cloth_field(head.person.skin, light)
+    light = head.light
+    hand = cloth_field(head.skin, light)
     canvas.blob(shape("0.80,1.05 0.80,0.94 0.785,0.89 0.80,0.84 0.87,0.83 0.905,0.88 0.90,0.95 0.905,1.05"), hand)
     canvas.polygon(shape("0.765,0.975 0.93,0.975 0.95,1.04 0.745,1.04"), cloth_field((74, 82, 98), light))
     case = "0.792,0.70 0.898,0.70 0.905,0.707 0.905,0.893 0.898,0.90 0.792,0.90 0.785,0.893 0.785,0.707"

@@ -6,8 +6,6 @@ log p(text | image) / p(text) (up to a constant), so a softmax over a level's pr
 p(text | image) / p(text), renormalised over that level. `implied_occupation` writes this out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import combinations, product

@@ -4,8 +4,6 @@ Every attribute varies on its own, and the same portrait always gives the same p
 name portraits, portraits with glimpsed things, and things one-to-one, so a table of them is a data set without files.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 
@@ -13,7 +11,7 @@ from PIL import Image
 
 from beholder.core.types import Entry
 from beholder.glasshouse import face, outfits
-from beholder.glasshouse.anatomy import Person
+from beholder.glasshouse.anatomy import Head
 from beholder.glasshouse.canvas import Canvas
 from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.things import THINGS, draw_thing
@@ -60,7 +58,7 @@ def check_word(attribute: str, word: str, known: tuple[str, ...]) -> None:
 
 def render(portrait: Portrait, size: int = 224) -> Image.Image:
     """The portrait as an RGB picture of size × size."""
-    head = face.Head(Person(portrait))
+    head = Head(portrait)
     canvas = Canvas(size)
     covered = "hat" in portrait.worn or portrait.outfit in outfits.HEADWEAR
     paint = face.hair_paint(head)
@@ -70,11 +68,11 @@ def render(portrait: Portrait, size: int = 224) -> Image.Image:
     for name, draw in outfits.WORN_OVER_CLOTHES.items():
         if name in portrait.worn:
             draw(canvas, head)
-    face.draw_head(canvas, head, ears=head.person.hair.style not in face.HIDES_EARS)
+    face.draw_head(canvas, head, ears=head.hair.style not in face.HIDES_EARS)
     face.draw_features(canvas, head)
     face.draw_front_hair(canvas, head, paint, covered=covered)
     outfits.draw_headwear(canvas, head, portrait.outfit, portrait.worn)
-    return canvas.finish(head.person.light)
+    return canvas.finish(head.light)
 
 
 def drawn_columns(portrait: Portrait) -> Entry:

@@ -1,7 +1,5 @@
 """Things: simple pictures without people, in the same drawing style; distractors of the category level."""
 
-from __future__ import annotations
-
 from PIL import Image
 
 from beholder.glasshouse.anatomy import Draws

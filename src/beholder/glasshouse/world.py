@@ -8,8 +8,6 @@ Balance is by construction. In every occupation branch each woman has a man who 
 attribute, so nothing but presentation (and the two identities) differs between the groups. `race` is never drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cache

@@ -4,22 +4,15 @@ Pure functions: arrays in, arrays out. No files, no models, no randomness. Proba
 the options offered: 1 means all of it, 1/n means as much as a model that knows nothing gives to each of n options.
 """
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from beholder.core.types import AnyArray
-
-Array = npt.NDArray[np.float64]
-Numbers = AnyArray
-Mask = npt.NDArray[np.bool_]
+from beholder.core.types import AnyArray, Array, Codes, Integers, Mask
 
 
-def softmax(logits: Numbers, axis: int = 1) -> Array:
+def softmax(logits: AnyArray, axis: int = 1) -> Array:
     """Shares of belief along `axis`, in float64; each row (or column) adds up to 1."""
     return np.asarray(special.softmax(np.asarray(logits, dtype=np.float64), axis=axis))
 
@@ -30,7 +23,7 @@ def correct_share(shares: Array, correct: Mask) -> Array:
     return np.where(correct.any(axis=1), total, np.nan)
 
 
-def correct_rank(scores: Numbers, correct: Mask) -> Array:
+def correct_rank(scores: AnyArray, correct: Mask) -> Array:
     """Rank of each row's best correct option: 1 is first; ties count half; NaN for a row that has none."""
     best = np.where(correct, scores, -np.inf).max(axis=1, keepdims=True)
     above = ((scores > best) & ~correct).sum(axis=1)
@@ -64,27 +57,10 @@ def chance(correct: Mask) -> Chance:
     return Chance(float(share), float((rows * ranks).sum() / rows.sum()))
 
 
-def half_precision_mean(values: Numbers) -> float:
+def half_precision_mean(values: AnyArray) -> float:
     """The mean as APA's released scripts take it: values and mean rounded to float16."""
     halves = np.asarray(values, dtype=np.float64).astype(np.float16)
     return float(np.float16(halves.astype(np.float64).mean()))
-
-
-class Association(NamedTuple):
-    """Of every column (a word or a dimension): the difference of means and the effect size."""
-
-    difference: Array
-    effect: Array
-
-
-def sc_weat(a: Numbers, b: Numbers, *, ddof: int = 1) -> Association:
-    """Difference of means and effect size of every column; rows are the images of each group.
-
-    `ddof` 1 (the default) takes the sample's standard deviation, 0 the population's: both are in use.
-    """
-    a, b = (np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in (a, b))
-    difference = a.mean(axis=0) - b.mean(axis=0)
-    return Association(difference, difference / spreads(np.concatenate([a, b]), ddof=ddof))
 
 
 def spreads(values: Array, *, ddof: int = 1) -> Array:
@@ -97,7 +73,7 @@ def spreads(values: Array, *, ddof: int = 1) -> Array:
 # Markedness
 
 
-def unmarked(neutral: Numbers, own_word: Numbers) -> npt.NDArray[np.float64]:
+def unmarked(neutral: AnyArray, own_word: AnyArray) -> Array:
     """1 where the neutral prompt scores above the group's own word, 0 where not, NaN where either is missing."""
     missing = np.isnan(neutral) | np.isnan(own_word)
     return np.where(missing, np.nan, (np.asarray(neutral) > np.asarray(own_word)).astype(np.float64))
@@ -105,20 +81,8 @@ def unmarked(neutral: Numbers, own_word: Numbers) -> npt.NDArray[np.float64]:
 
 # Ranking
 
-Codes = npt.NDArray[np.integer[Any]]
 
-
-class Ranked(NamedTuple):
-    """Skew and divergence of one or more rankings of the same images."""
-
-    skew: Array  # `[n_rankings, n_groups]`: ln(share in the top k / desired share); −∞ for a group that is not there
-    max_skew: Array  # `[n_rankings]`: the largest skew of any group
-    ndkl: Array  # `[n_rankings]`: divergence of every prefix from the desired shares, discounted and normalised
-
-
-def descending(
-    scores: Numbers, rng: np.random.Generator | None = None, *, released: bool = False
-) -> npt.NDArray[np.intp]:
+def descending(scores: AnyArray, rng: np.random.Generator | None = None, *, released: bool = False) -> Codes:
     """Places of the images from the highest score down, a row per column of `scores[n_images, n_rankings]`.
 
     Ties are broken by `rng`, the same way in all rankings; without it they keep the order of the images. NaN come
@@ -133,7 +97,7 @@ def descending(
     return np.asarray(dealt[np.argsort(-columns[:, dealt], axis=1, kind="stable")])
 
 
-def skew_at_k(ranking: Codes, desired: Numbers, k: int) -> Array:
+def skew_at_k(ranking: Integers, desired: AnyArray, k: int) -> Array:
     """ln(share of each group among the first `k` / its desired share); −∞ where there is none of it.
 
     `ranking[..., place]` is the group of the image at that place, from the first.
@@ -144,7 +108,7 @@ def skew_at_k(ranking: Codes, desired: Numbers, k: int) -> Array:
         return np.asarray(np.log(shares / desired))
 
 
-def ndkl(ranking: Codes, desired: Numbers) -> Array:
+def ndkl(ranking: Integers, desired: AnyArray) -> Array:
     """Kullback–Leibler divergence of every prefix from `desired`, weighted by 1/log2(place + 1), normalised.
 
     `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
@@ -162,19 +126,12 @@ def ndkl(ranking: Codes, desired: Numbers) -> Array:
     return np.asarray(total / discount.sum())
 
 
-def ranked(order: npt.NDArray[np.intp], codes: Codes, desired: Numbers, k: int) -> Ranked:
-    """All three measures of every ranking of `descending`; `codes[i]` is the group of image i."""
-    rankings = np.asarray(codes)[order]
-    skew = skew_at_k(rankings, desired, k)
-    return Ranked(skew, skew.max(axis=1), ndkl(rankings, desired))
-
-
-def sign_map(first: Numbers, second: Numbers) -> Array:
+def sign_map(first: AnyArray, second: AnyArray) -> Array:
     """Mean sign of `first − second` over pairs, `[n_pairs, height, width]` each."""
     return np.asarray(np.sign(np.asarray(first, dtype=np.float64) - second).mean(axis=0))
 
 
-def coarse(grey: Numbers, side: int) -> Array:
+def coarse(grey: AnyArray, side: int) -> Array:
     """A square grey picture as `side` × `side` means of its blocks; what does not divide is cut off at the edge."""
     block = min(grey.shape) // side
     cut = np.asarray(grey, dtype=np.float64)[: block * side, : block * side]

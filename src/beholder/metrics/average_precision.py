@@ -5,8 +5,6 @@ them come first, about their share (the prevalence) when the order is random. Pi
 together. Pure functions; a draw of a bootstrap is a column of weights, so a ranking is sorted once for all draws.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -17,24 +15,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from beholder.core.types import AnyArray
+from beholder.core.types import Codes, Floating, Integers, Mask
 from beholder.metrics.intervals import CELLS, Reach, Resampler, log_odds_interval
 
-Array = npt.NDArray[np.floating[Any]]
-Numbers = AnyArray
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.integer[Any]]
 NOTHING = 1e-30  # stands for an empty denominator; its numerator is 0 too
 
 
 class Counts(NamedTuple):
     """Weight reached at every step down a ranking, one column a draw: `[n_steps, n_draws]`."""
 
-    hits: Array  # pictures with the concept reached in this step
-    true: Array  # pictures with the concept reached so far
-    false: Array  # pictures without it reached so far; one row more, for what stands below the last step
+    hits: Floating  # pictures with the concept reached in this step
+    true: Floating  # pictures with the concept reached so far
+    false: Floating  # pictures without it reached so far; one row more, for what stands below the last step
 
-    def average_precision(self, prevalence: float | None = None) -> Array:
+    def average_precision(self, prevalence: float | None = None) -> Floating:
         """In every draw, 0 to 1; NaN where no picture shows the concept.
 
         With `prevalence`, as it would be if that share of the pictures showed the concept: pictures without it count
@@ -53,7 +47,7 @@ class Counts(NamedTuple):
             reached *= self.hits
             return np.asarray(reached.sum(axis=0) / total)
 
-    def besides(self, part: Counts) -> Counts:
+    def besides(self, part: "Counts") -> "Counts":
         """What is left of these counts without a part of them."""
         return Counts(self.hits - part.hits, self.true - part.true, self.false - part.false)
 
@@ -67,19 +61,19 @@ class Ranking:
 
     def __init__(
         self,
-        scores: Array,
+        scores: Floating,
         present: Mask,
         *,
-        rows: Rows | None = None,
+        rows: Integers | None = None,
         width: int | None = None,
-        importance: Array | None = None,
+        importance: Floating | None = None,
     ) -> None:
         rows = np.arange(len(scores)) if rows is None else rows
         order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
         ranked, shows = scores[order], present[order]
         level = np.cumsum(np.append(False, ranked[1:] != ranked[:-1])[: len(scores)])  # of no picture, none
         stops = np.bincount(level, weights=shows) > 0
-        step: Rows = (np.cumsum(stops) - stops)[level]
+        step: Integers = (np.cumsum(stops) - stops)[level]
         self.steps, self.size = int(stops.sum()), len(scores)
         columns, width = rows[order], len(scores) if width is None else width
         counted = (np.ones(len(scores)) if importance is None else importance)[order].astype(np.float32)
@@ -87,17 +81,15 @@ class Ranking:
         self._misses = _reached(columns[~shows], counted[~shows], step[~shows], (self.steps + 1, width))
         self._order, self._step, self._shows = order, step, shows
 
-    def left_out(self, prevalence: float | None = None) -> Array:
-        """Average precision without each picture in turn, in the order they were given; every picture counts once.
-
-        NaN where what is left has none. A picture's place says it all, so all of them cost one pass over the steps.
-        """
+    def left_out(self, prevalence: float | None = None) -> Floating:
+        """Average precision without each picture in turn, in the order they were given; every picture counts once."""
+        # NaN where what is left has none. A picture's place says it all, so all of them cost one pass over the steps.
         hits = np.bincount(self._step[self._shows], minlength=self.steps).astype(np.float64)
         misses = np.bincount(self._step[~self._shows], minlength=self.steps + 1)
         true, false = np.cumsum(hits), np.cumsum(misses[:-1]).astype(np.float64)
         total, wrong = hits.sum(), float(misses.sum())
 
-        def terms(hits: Array, true: Array, false: Array, factor: float) -> Array:
+        def terms(hits: Floating, true: Floating, false: Floating, factor: float) -> Floating:
             return np.asarray(hits * true / np.maximum(true + factor * false, NOTHING))
 
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,27 +104,27 @@ class Ranking:
         found[self._order] = np.where(self._shows, np.append(hit, np.nan)[self._step], miss[self._step])
         return found
 
-    def counts(self, weights: Array) -> Counts:
+    def counts(self, weights: Floating) -> Counts:
         """What is reached step by step when picture i counts `weights[i, d]` times in draw d."""
         hits = self._hits @ weights
         return Counts(hits, _running_sums(hits), _running_sums(self._misses @ weights))
 
 
-def _before(terms: Array) -> Array:
+def _before(terms: Floating) -> Floating:
     return np.asarray(np.cumsum(terms) - terms)
 
 
-def _after(terms: Array) -> Array:
+def _after(terms: Floating) -> Floating:
     return np.asarray(np.cumsum(terms[::-1])[::-1] - terms)
 
 
-def _reached(columns: Rows, counted: Array, steps: Rows, shape: tuple[int, int]) -> Any:
+def _reached(columns: Integers, counted: Floating, steps: Integers, shape: tuple[int, int]) -> Any:
     """Which pictures are reached in which step, as a sparse matrix; steps come sorted."""
     starts = np.concatenate([[0], np.cumsum(np.bincount(steps, minlength=shape[0]))]).astype(np.int32)
     return sparse.csr_matrix((counted, columns.astype(np.int32), starts), shape=shape)
 
 
-def _running_sums(rows: Array) -> Array:
+def _running_sums(rows: Floating) -> Floating:
     """`np.cumsum(rows, axis=0)`, within blocks side by side, then over the blocks: four times as fast."""
     steps, draws = rows.shape
     side = max(1, math.isqrt(steps))
@@ -145,19 +137,6 @@ def _running_sums(rows: Array) -> Array:
     return whole[:steps]
 
 
-def average_precision(
-    scores: Numbers, present: Numbers, weights: Numbers | None = None, *, prevalence: float | None = None
-) -> float:
-    """Of one ranking; NaN where no picture with a score shows the concept. Pictures without a score are left out."""
-    known = ~np.isnan(scores)
-    if not np.asarray(present, dtype=bool)[known].any():
-        return float("nan")
-    weights = np.ones(len(scores)) if weights is None else np.asarray(weights, dtype=np.float64)
-    ranking = Ranking(scores[known], np.asarray(present, dtype=bool)[known])
-    return float(ranking.counts(weights[known][:, None]).average_precision(prevalence)[0])
-
-
-Codes = npt.NDArray[np.intp]
 Keys = npt.NDArray[np.uint16]
 KEYS = 1 << 16  # values of a random key that decides a person's shuffled group
 JUDGED, LARGE = 10, 50
@@ -170,18 +149,18 @@ MIXED, BINS = 0.8, 5
 class Precision(NamedTuple):
     """Average precision as it stands, and at the concept's common prevalence."""
 
-    raw: Array
-    matched: Array
+    raw: Floating
+    matched: Floating
 
 
-def prevalences(scores: Array, present: Mask) -> Array:
+def prevalences(scores: Floating, present: Mask) -> Floating:
     """Of every concept, the share of pictures that show it, among those with a score."""
     known = ~np.isnan(scores)
     with np.errstate(invalid="ignore"):
         return np.asarray((present & known).sum(axis=0) / known.sum(axis=0))
 
 
-def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: Array | None = None) -> Precision:
+def measured(scores: Floating, present: Mask, sets: Sequence[Mask], *, importance: Floating | None = None) -> Precision:
     """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`.
 
     `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
@@ -191,7 +170,7 @@ def measured(scores: Array, present: Mask, sets: Sequence[Mask], *, importance: 
     return Precision(*precisions[..., 0])
 
 
-def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
+def resampled(scores: Floating, present: Mask, sets: Sequence[Mask], resampler: Resampler) -> Precision:
     """The same in every draw of the people, `[n_sets, n_concepts, n_draws]`, float32."""
     rankings, start = rankings_of(scores, present, sets), 0
     precisions = np.full((2, len(sets), scores.shape[1], resampler.draws), np.nan, dtype=np.float32)
@@ -202,7 +181,7 @@ def resampled(scores: Array, present: Mask, sets: Sequence[Mask], resampler: Res
     return Precision(*precisions)
 
 
-def _measure(scores: Array, present: Mask, rankings: list[list[Ranking]], weights: Array, into: Array) -> None:
+def _measure(scores: Floating, present: Mask, rankings: list[list[Ranking]], weights: Floating, into: Floating) -> None:
     """Both precisions of every set and concept, written into `[2, n_sets, n_concepts, n_draws]`."""
     common = prevalences(scores, present)
 
@@ -216,7 +195,7 @@ def _measure(scores: Array, present: Mask, rankings: list[list[Ranking]], weight
 
 
 def shuffled(
-    scores: Array,
+    scores: Floating,
     present: Mask,
     groups: Codes,
     rng: np.random.Generator,
@@ -224,7 +203,7 @@ def shuffled(
     *,
     people: Codes | None = None,
     cells: Codes | None = None,
-) -> Array:
+) -> Floating:
     """Matched average precision of every group less that of all others, when people change groups.
 
     `groups` numbers each picture's group from 0; of two groups only the first is there: the second is all others.
@@ -278,10 +257,8 @@ class LabelShuffles:
             yield here, rng.integers(0, KEYS, size=(many, here.stop - start), dtype=np.uint16)[place]
 
     def labels(self, shows: Mask, known: Mask, keys: Keys) -> npt.NDArray[np.uint8]:
-        """A group for each picture in each draw, `[n_pictures, n_draws]`; `known` are the pictures that have a score.
-
-        People of a block get its groups from the lowest key up.
-        """
+        """A group for each picture in each draw, `[n_pictures, n_draws]`; `known` are the pictures with a score."""
+        # People of a block get its groups from the lowest key up.
         often, blocks = self.blocks(shows, known)
         never = often == 0
         order = np.argsort(blocks, kind="stable")
@@ -331,7 +308,7 @@ def _by_share(keys: Keys, groups: Codes) -> npt.NDArray[np.uint8]:
 
 
 def rankings_of(
-    scores: Array, present: Mask, sets: Sequence[Mask], importance: Array | None = None
+    scores: Floating, present: Mask, sets: Sequence[Mask], importance: Floating | None = None
 ) -> list[list[Ranking]]:
     """A ranking for every set and concept, of the pictures with a score."""
     n, width = scores.shape
@@ -359,9 +336,9 @@ STILL = 1e-9  # an error below this is rounding: nothing that was left out moved
 class LeaveOneOut(NamedTuple):
     """Of every set and concept, `[n_sets, n_concepts]` each."""
 
-    value: Array
-    error: Array  # standard error over pictures, or over people where pictures of one belong together
-    freedom: Array  # how many pictures that error rests on, as degrees of freedom
+    value: Floating
+    error: Floating  # standard error over pictures, or over people where pictures of one belong together
+    freedom: Floating  # how many pictures that error rests on, as degrees of freedom
 
     def reach(self, member: int, concept: int, level: float = 0.95) -> Reach:
         """How far the interval of one value reaches, on the log-odds; NaN where all or nothing is right."""
@@ -370,7 +347,7 @@ class LeaveOneOut(NamedTuple):
         return Reach(value - low, high - value)
 
 
-def left_out(scores: Array, present: Mask, sets: Sequence[Mask], people: Codes) -> tuple[LeaveOneOut, LeaveOneOut]:
+def left_out(scores: Floating, present: Mask, sets: Sequence[Mask], people: Codes) -> tuple[LeaveOneOut, LeaveOneOut]:
     """Of average precision as it stands, and at matched prevalence; `people` numbers who is in each picture."""
     common, rankings = prevalences(scores, present), rankings_of(scores, present, sets)
     found = np.full((2, 3, len(sets), scores.shape[1]), np.nan)
@@ -390,7 +367,7 @@ def left_out(scores: Array, present: Mask, sets: Sequence[Mask], people: Codes) 
     return LeaveOneOut(*found[0]), LeaveOneOut(*found[1])
 
 
-def _from_each(value: float, each: Array, shows: Mask, people: Codes) -> tuple[float, float, float]:
+def _from_each(value: float, each: Floating, shows: Mask, people: Codes) -> tuple[float, float, float]:
     """Value, error and degrees of freedom (Satterthwaite's, over pictures with the concept and without)."""
     n, off = len(each), each - each.mean()
     alone = np.bincount(np.unique(people, return_inverse=True)[1], weights=off)

@@ -7,24 +7,18 @@ Brier score: mean squared distance of confidence from 1 or 0; 0 is perfect, 0.25
 Pure functions; the generator that cuts folds is passed in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, ndtri
 
 from beholder.core.errors import UsageError
-from beholder.core.types import AnyArray
+from beholder.core.types import AnyArray, Floating, Integers, Mask
 from beholder.metrics.intervals import Reach
 
-Array = npt.NDArray[np.floating[Any]]
-Codes = npt.NDArray[np.integer[Any]]
-Mask = npt.NDArray[np.bool_]
 BINS, FOLDS = 10, 5
 STEPS = 50  # Newton steps of a logistic fit; it ends long before
 
@@ -32,9 +26,9 @@ STEPS = 50  # Newton steps of a logistic fit; it ends long before
 class Calibration(NamedTuple):
     """One set of pictures, in each draw: error in equal-width bins, in bins of equal size, and the Brier score."""
 
-    ece: Array
-    adaptive: Array
-    brier: Array
+    ece: Floating
+    adaptive: Floating
+    brier: Floating
 
 
 class Reliability(NamedTuple):
@@ -47,7 +41,7 @@ class Reliability(NamedTuple):
     n: int
 
 
-def equal_width_bins(confidence: Array, bins: int = BINS) -> Codes:
+def equal_width_bins(confidence: Floating, bins: int = BINS) -> Integers:
     """The bin of each confidence; a bin holds its upper edge, the first also 0.
 
     >>> equal_width_bins(np.array([0.0, 0.1, 0.11, 1.0]))
@@ -57,7 +51,7 @@ def equal_width_bins(confidence: Array, bins: int = BINS) -> Codes:
     return np.asarray(np.clip(codes, 0, bins - 1))
 
 
-def adaptive_bins(confidence: Array, bins: int = BINS) -> Codes:
+def adaptive_bins(confidence: Floating, bins: int = BINS) -> Integers:
     """Bins of as many pictures each; equal confidences stay together, so there may be fewer bins."""
     edges = np.unique(np.quantile(confidence, np.arange(1, bins) / bins))
     return np.asarray(np.searchsorted(edges, confidence, side="left"))
@@ -71,7 +65,7 @@ class Calibrated:
     """
 
     def __init__(
-        self, confidence: Array, present: Mask, *, rows: Codes | None = None, width: int | None = None
+        self, confidence: Floating, present: Mask, *, rows: Integers | None = None, width: int | None = None
     ) -> None:
         off = np.asarray(confidence, dtype=np.float64) - present
         rows = np.arange(len(off)) if rows is None else rows
@@ -83,7 +77,7 @@ class Calibrated:
         shape = (self._adaptive.stop + 2, len(off) if width is None else width)
         self._sums = sparse.csr_matrix((cells, (lines, np.tile(rows, 4))), shape=shape)
 
-    def errors(self, weights: Array) -> Calibration:
+    def errors(self, weights: Floating) -> Calibration:
         """All three in every draw, when picture i counts `weights[i, d]` times in draw d."""
         sums = self._sums @ weights
         with np.errstate(invalid="ignore"):
@@ -91,13 +85,7 @@ class Calibrated:
             return Calibration(ece, adaptive, sums[-2] / sums[-1])
 
 
-def calibration(confidence: Array, present: Mask, weights: Array | None = None) -> Calibration:
-    """All three of some pictures, as they are or in every draw."""
-    given = np.ones((len(confidence), 1)) if weights is None else weights
-    return Calibrated(confidence, present).errors(given)
-
-
-def reliability(confidence: Array, present: Mask, bins: int = BINS) -> list[Reliability]:
+def reliability(confidence: Floating, present: Mask, bins: int = BINS) -> list[Reliability]:
     """The equal-width bins that hold a picture, from low to high confidence."""
     codes = equal_width_bins(confidence, bins)
     return [
@@ -110,7 +98,7 @@ def reliability(confidence: Array, present: Mask, bins: int = BINS) -> list[Reli
 # Scores read as probabilities
 
 
-def platt(scores: Array, present: Mask) -> Callable[[Array], Array]:
+def platt(scores: Floating, present: Mask) -> Callable[[Floating], Floating]:
     """A logistic curve through the scores, with Platt's targets, which keep it finite where the classes lie apart."""
     centre, width = float(np.mean(scores)), float(np.std(scores)) or 1.0
     design = np.stack([(np.asarray(scores, dtype=np.float64) - centre) / width, np.ones(len(scores))], axis=1)
@@ -127,7 +115,7 @@ def platt(scores: Array, present: Mask) -> Callable[[Array], Array]:
     return lambda new: np.asarray(expit((new - centre) / width * slope[0] + slope[1]))
 
 
-def isotonic(scores: Array, present: Mask) -> Callable[[Array], Array]:
+def isotonic(scores: Floating, present: Mask) -> Callable[[Floating], Floating]:
     """The rising steps that fit best; between two scores the line between their steps."""
     levels, place = np.unique(scores, return_inverse=True)
     sizes = np.bincount(place)
@@ -136,15 +124,13 @@ def isotonic(scores: Array, present: Mask) -> Callable[[Array], Array]:
     return lambda new: np.interp(new, levels, fitted)
 
 
-READINGS: dict[str, Callable[[Array, Mask], Callable[[Array], Array]]] = {"platt": platt, "isotonic": isotonic}
+READINGS: dict[str, Callable[[Floating, Mask], Callable[[Floating], Floating]]] = {"platt": platt, "isotonic": isotonic}
 
 
-def cross_fitted(scores: Array, present: Mask, reading: str, rng: np.random.Generator) -> Array | None:
-    """Each score read as a probability by a curve fitted to the other folds; None with too few pictures for that.
-
-    Folds are cut among the pictures that show the concept and among the others, without regard to groups: the reading
-    is one for all, and what it gets wrong for a group is the model's doing.
-    """
+def cross_fitted(scores: Floating, present: Mask, reading: str, rng: np.random.Generator) -> Floating | None:
+    """Each score read as a probability by a curve fitted to the other folds; None with too few pictures for that."""
+    # Folds are cut among the pictures that show the concept and among the others, without regard to groups: the reading
+    # is one for all, and what it gets wrong for a group is the model's doing.
     if reading not in READINGS:
         raise UsageError(f"No reading is called '{reading}'. There are: {', '.join(READINGS)}.")
     if min(int(present.sum()), int((~present).sum())) < FOLDS:
@@ -181,7 +167,7 @@ class _Errors(NamedTuple):
 
 
 def miscalibration(
-    confidence: Array, present: Mask, people: Codes | None = None, *, prevalence: float, level: float = 0.95
+    confidence: Floating, present: Mask, people: Integers | None = None, *, prevalence: float, level: float = 0.95
 ) -> Miscalibration:
     """Of some pictures, if `prevalence` of them showed the concept: for groups to compare, that of all of them.
 
@@ -200,7 +186,7 @@ def miscalibration(
     return Miscalibration(value, _reach(errors, squares, value, level))
 
 
-def _errors(confidence: Array, present: Mask, who: Codes, prevalence: float) -> _Errors | None:
+def _errors(confidence: Floating, present: Mask, who: Integers, prevalence: float) -> _Errors | None:
     off, bins = np.asarray(confidence, dtype=np.float64) - present, equal_width_bins(confidence)
     many = int(who.max()) + 1
     error, share, moved = np.zeros(BINS), np.zeros(BINS), np.zeros((many, BINS))
@@ -221,7 +207,7 @@ def _errors(confidence: Array, present: Mask, who: Codes, prevalence: float) -> 
     return _Errors(error[used], share[used], moved[:, used].T @ moved[:, used])
 
 
-def _reach(errors: _Errors, squares: Array, value: float, level: float) -> Reach:
+def _reach(errors: _Errors, squares: Floating, value: float, level: float) -> Reach:
     """Where (value − error)² = z² · (chance alone + 4 · error · noise), solved for the error on either side."""
     z2 = float(ndtri((1 + level) / 2)) ** 2
     scaled = errors.covariance / np.sqrt(errors.share * errors.share[:, None])
@@ -241,7 +227,7 @@ class MatchedBins:
     Every picture counts as a person of their own.
     """
 
-    def __init__(self, confidence: Array, present: Mask, prevalence: float) -> None:
+    def __init__(self, confidence: Floating, present: Mask, prevalence: float) -> None:
         off = np.asarray(confidence, dtype=np.float64) - present
         place = equal_width_bins(confidence) + BINS * ~present
         lines = np.concatenate([place, 2 * BINS + place, 4 * BINS + place])
@@ -250,7 +236,7 @@ class MatchedBins:
         self._sums = sparse.csr_matrix((cells, (lines, columns)), shape=(6 * BINS, len(off)))
         self._weights = prevalence, 1 - prevalence
 
-    def miscalibrations(self, members: Array) -> Array:
+    def miscalibrations(self, members: Floating) -> Floating:
         """Of every set, `members[n_images, n_sets]` is 1 or 0; NaN where a set has too few pictures."""
         sums, squares, counts = (self._sums @ members).astype(np.float64).reshape(3, 2, BINS, -1)
         n = counts.sum(axis=1, keepdims=True)

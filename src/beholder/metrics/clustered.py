@@ -5,22 +5,15 @@ survey statistics), the quantile Student's. Where every image is a cluster this 
 Pure functions for many columns at once; missing values (NaN) are refused, the caller leaves them out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse, special
 from scipy.optimize import brentq
 
-from beholder.core.types import AnyArray
+from beholder.core.types import AnyArray, Array, Integers, Ints, Mask
 from beholder.metrics.intervals import FEWEST
-
-Array = npt.NDArray[np.float64]
-Numbers = AnyArray
-Codes = npt.NDArray[np.integer[Any]]
 
 
 class Estimates(NamedTuple):
@@ -29,14 +22,14 @@ class Estimates(NamedTuple):
     value: Array
     low: Array
     high: Array
-    n: npt.NDArray[np.int_]
+    n: Ints
     p_value: Array
 
 
 class CellMeans:
     """Means of `values[n_images, n_columns]` in cells; `cells[i]` is image i's cell, −1 for none."""
 
-    def __init__(self, values: Numbers, cells: Codes, clusters: Numbers, n_cells: int) -> None:
+    def __init__(self, values: AnyArray, cells: Integers, clusters: AnyArray, n_cells: int) -> None:
         inside = np.flatnonzero(np.asarray(cells) >= 0)
         values = np.asarray(values, dtype=np.float64).reshape(len(cells), -1)[inside]
         cells = np.asarray(cells)[inside]
@@ -62,11 +55,9 @@ class CellMeans:
         return _bounds(self.value, self._variance, free, few, self.n)
 
     def combined(self, weights: Array) -> Estimates:
-        """Weighted sums of the cells' means, a row of `weights[n_sums, n_cells]` each, such as a fitted curve.
-
-        Cells of weight 0 are left aside even where they are empty. One person does not tell how far a cell spreads:
-        with such a cell a sum has no interval. Small cells count by their own degrees of freedom (Satterthwaite's).
-        """
+        """Weighted sums of the cells' means, a row of `weights[n_sums, n_cells]` each, such as a fitted curve."""
+        # Cells of weight 0 are left aside even where they are empty. One person does not tell how far a cell spreads:
+        # with such a cell a sum has no interval. Small cells count by their own degrees of freedom (Satterthwaite's).
         weights = np.atleast_2d(weights)
         used = (weights != 0).astype(np.float64)
         value = weights @ np.where(self.n[:, None] > 0, self.value, 0.0)
@@ -84,29 +75,23 @@ class CellMeans:
         return _bounds(value, (pulls**2).sum(axis=1), free, few, (used @ self.n).astype(int))
 
 
-def _bounds(
-    value: Array, variance: Array, free: Array, few: npt.NDArray[np.bool_], n: npt.NDArray[np.int_]
-) -> Estimates:
+def _bounds(value: Array, variance: Array, free: Array, few: Mask, n: Ints) -> Estimates:
     """Student's bounds with `free` degrees of freedom; none for those with too few people."""
     error, free = np.sqrt(variance), np.broadcast_to(np.maximum(free, 1.0), variance.shape)
     error[few] = np.nan
     margin = special.stdtrit(free, 0.975) * error
-    return Estimates(value, value - margin, value + margin, n, two_sided(value, error, free))
-
-
-def two_sided(value: Array, error: Array, df: Numbers) -> Array:
-    """p of Student's t that the value is 0; NaN without an error."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(2 * special.stdtr(df, -np.abs(value / error)))
+        p_value = 2 * special.stdtr(free, -np.abs(value / error))
+    return Estimates(value, value - margin, value + margin, n, p_value)
 
 
-def indicator(codes: Codes, count: int) -> Any:
+def indicator(codes: Integers, count: int) -> Any:
     """A sparse matrix `[count, len(codes)]` with a 1 where an entry has that code."""
     ones = np.ones(len(codes))
     return sparse.csr_array((ones, (codes, np.arange(len(codes)))), shape=(count, len(codes)))
 
 
-def polynomial_weights(places: Numbers, degree: int = 2) -> Array:
+def polynomial_weights(places: AnyArray, degree: int = 2) -> Array:
     """The matrix that turns values at `places` into those of the least-squares polynomial through them."""
     centred = (places - places.mean()) / (np.ptp(places) or 1.0)
     powers = np.vander(centred, min(degree, len(places) - 1) + 1)
@@ -116,12 +101,12 @@ def polynomial_weights(places: Numbers, degree: int = 2) -> Array:
 class BySeed(NamedTuple):
     """One number a seed and column, of the seeds that have any; `sets` counts the matched sets behind them."""
 
-    seeds: Codes
+    seeds: Integers
     values: Array
     sets: int
 
 
-def differences(values: Numbers, sets: Codes, side: Codes) -> tuple[npt.NDArray[np.int_], Array]:
+def differences(values: AnyArray, sets: Integers, side: Integers) -> tuple[Ints, Array]:
     """Of every set with both sides: mean of the images with `side` 1 less mean of those with −1."""
     n_sets = int(np.max(sets, initial=-1)) + 1
     values = _columns(values)
@@ -131,7 +116,7 @@ def differences(values: Numbers, sets: Codes, side: Codes) -> tuple[npt.NDArray[
     return both, gaps[both]
 
 
-def slopes(values: Numbers, sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+def slopes(values: AnyArray, sets: Integers, levels: Array) -> tuple[Ints, Array]:
     """Of every set with two levels or more: the least-squares slope of its values over the levels."""
     n_sets = int(np.max(sets, initial=-1)) + 1
     inside = np.flatnonzero(sets >= 0)
@@ -145,7 +130,7 @@ def slopes(values: Numbers, sets: Codes, levels: Array) -> tuple[npt.NDArray[np.
     return known, np.asarray(belongs @ (off[:, None] * (values - mean[sets])))[known] / spread[known, None]
 
 
-def curvatures(values: Numbers, sets: Codes, levels: Array) -> tuple[npt.NDArray[np.int_], Array]:
+def curvatures(values: AnyArray, sets: Integers, levels: Array) -> tuple[Ints, Array]:
     """Of every set with three levels or more: c of its least-squares curve a + b·level + c·level²."""
     n_sets = int(np.max(sets, initial=-1)) + 1
     inside = np.flatnonzero(sets >= 0)
@@ -161,7 +146,7 @@ def curvatures(values: Numbers, sets: Codes, levels: Array) -> tuple[npt.NDArray
     return known, np.asarray(belongs @ (bent[:, None] * values))[known] / spread[known, None]
 
 
-def by_seed(gaps: Array, seeds: Codes) -> BySeed:
+def by_seed(gaps: Array, seeds: Integers) -> BySeed:
     """Sets averaged within their seed; `seeds[i]` is the seed of row i of `gaps`."""
     known, codes = np.unique(seeds, return_inverse=True)
     return BySeed(known, _means(gaps, codes, len(known)), len(gaps))
@@ -179,11 +164,11 @@ def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
     return BySeed(shared, np.asarray(total), min(part.sets for part in used))
 
 
-def _columns(values: Numbers) -> Array:
+def _columns(values: AnyArray) -> Array:
     return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
-def _means(values: Array, codes: Codes, count: int) -> Array:
+def _means(values: Array, codes: Integers, count: int) -> Array:
     """Mean of the rows of each code, `[count, n_columns]`; NaN for a code without rows, −1 belongs to none."""
     inside = np.flatnonzero(codes >= 0)
     belongs = indicator(codes[inside], count)
@@ -199,7 +184,7 @@ class Shares(NamedTuple):
     rest: Array
 
 
-def variance_shares(values: Numbers, factors: Mapping[str, Numbers]) -> Shares | None:
+def variance_shares(values: AnyArray, factors: Mapping[str, AnyArray]) -> Shares | None:
     """Shares of each factor in every column of `values`; None where no factor varies or too few rows are there."""
     values = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     levels = {name: _levels(labels) for name, labels in factors.items()}
@@ -219,7 +204,7 @@ def variance_shares(values: Numbers, factors: Mapping[str, Numbers]) -> Shares |
     return Shares(list(levels), np.array(shares), rest)
 
 
-def _levels(labels: Numbers) -> Array:
+def _levels(labels: AnyArray) -> Array:
     _, codes = np.unique(labels, return_inverse=True)
     return np.asarray(codes[:, None] == np.arange(1, codes.max(initial=0) + 1), dtype=np.float64)
 

@@ -4,22 +4,17 @@ Pure functions: arrays in, small named results out. Every column is one question
 images. Missing cells (NaN) count for nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special, stats
 from scipy.optimize import elementwise
 
-from beholder.core.types import AnyArray
+from beholder.core.types import AnyArray, Array, Ints
 from beholder.metrics.intervals import Estimate, studentised_interval, studentised_tails
 
-Array = npt.NDArray[np.float64]
-Numbers = AnyArray
 BLOCK_CELLS, KEPT_CELLS = 1 << 22, 1 << 24
 """Cells worked on at once, and up to how many cells blocks are kept for the next grouping."""
 MOST = 1e6
@@ -63,7 +58,7 @@ class Columns:
     while they are small: memory does not grow past a few hundred megabytes whatever the number of rows.
     """
 
-    def __init__(self, values: Numbers, rows: npt.NDArray[np.int_] | None = None) -> None:
+    def __init__(self, values: AnyArray, rows: Ints | None = None) -> None:
         self._values, self._rows = values, rows
         length = len(values) if rows is None else len(rows)
         width = max(1, BLOCK_CELLS // max(1, length))
@@ -71,11 +66,11 @@ class Columns:
         self._kept: dict[int, _Block] = {}
         self._keep = length * values.shape[1] <= KEPT_CELLS
 
-    def moments(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Moments:
+    def moments(self, codes: Ints, groups: list[str]) -> Moments:
         """Moments of the groups; `codes[i]` is the place of row i's group in `groups`, or -1 for none."""
         return next(self.moments_of_each(codes[None], groups))
 
-    def moments_of_each(self, codes: npt.NDArray[np.int_], groups: list[str]) -> Iterator[Moments]:
+    def moments_of_each(self, codes: Ints, groups: list[str]) -> Iterator[Moments]:
         """Moments of several groupings, `codes[n_groupings, n_rows]`: fewer and larger matrix products."""
         step = max(1, GROUPED_CELLS // max(1, codes.shape[1] * len(groups)))
         for start in range(0, len(codes), step):
@@ -88,7 +83,7 @@ class Columns:
                 own = slice(k * len(groups), (k + 1) * len(groups))
                 yield Moments(list(groups), size[own], mean[own], variance[own])
 
-    def _block(self, place: int) -> _Block:
+    def _block(self, place: int) -> "_Block":
         if place in self._kept:
             return self._kept[place]
         part = self._values[:, self._blocks[place]]
@@ -167,12 +162,10 @@ class Bounds(NamedTuple):
 
 
 def omega_squared_interval(moments: Moments, level: float = 0.95) -> Bounds:
-    """Bounds of the share of variance between groups: the shares under which these means would not surprise.
-
-    Where groups spread alike this is the usual inversion of the noncentral F. Groups' P(Yes) do not: the sum of
-    squares between them is then a mixture, met in mean and variance by a scaled noncentral F (as Brown and Forsythe
-    have it without an effect). Never below 0, so that a share of chance has the lower bound 0.
-    """
+    """Bounds of the share of variance between groups: the shares under which these means would not surprise."""
+    # Where groups spread alike this is the usual inversion of the noncentral F. Groups' P(Yes) do not: the sum of
+    # squares between them is then a mixture, met in mean and variance by a scaled noncentral F (as Brown and Forsythe
+    # have it without an effect). Never below 0, so that a share of chance has the lower bound 0.
     spread = _Spread.of(moments)
     found = [spread.noncentrality((1 + sign * level) / 2) for sign in (1, -1)]
     n = moments.size.sum(axis=0)
@@ -189,7 +182,7 @@ class _Spread(NamedTuple):
     df_within: Array
 
     @classmethod
-    def of(cls, moments: Moments) -> _Spread:
+    def of(cls, moments: Moments) -> "_Spread":
         weight = moments.size / moments.size.sum(axis=0)
         off = moments.size * (moments.mean - moments.overall) ** 2
         _, within, _, _, df_within = _sums_of_squares(moments)
@@ -211,10 +204,8 @@ class _Spread(NamedTuple):
         return np.asarray(special.ncfdtr(self.first / scale, self.df_within, noncentrality / scale, f))
 
     def noncentrality(self, probability: float) -> Array:
-        """The λ that gives means like these this probability; 0 where they have less without any difference.
-
-        `scipy.special.ncfdtrinc` is off by up to half a per cent and ends at 10,000, so the root is found here.
-        """
+        """The λ that gives means like these this probability; 0 where they have less without any difference."""
+        # `scipy.special.ncfdtrinc` is off by up to half a per cent and ends at 10,000, so the root is found here.
         alone = self.chance(np.zeros_like(self.between))
         found = np.where(np.isfinite(alone) & (self.between < MOST), 0.0, np.nan)
         there = np.flatnonzero((alone > probability) & (self.between < MOST))
@@ -238,11 +229,9 @@ def _sums_of_squares(moments: Moments) -> tuple[Array, Array, Array, int, Array]
     return between, within, between + within, k - 1, moments.size.sum(axis=0) - k
 
 
-def repeated_measures_anova(scores: Numbers) -> GroupTest:
-    """Do the wordings differ? `scores[n_rows, n_columns, n_wordings]`, every row rated in every wording.
-
-    The univariate F without a sphericity correction, as `statsmodels.AnovaRM` gives it.
-    """
+def repeated_measures_anova(scores: AnyArray) -> GroupTest:
+    """Do the wordings differ? `scores[n_rows, n_columns, n_wordings]`, every row rated in every wording."""
+    # The univariate F without a sphericity correction, as `statsmodels.AnovaRM` gives it.
     n, _, k = scores.shape
     parts = [_wording_sums(np.asarray(part, dtype=np.float64)) for part in _column_blocks(scores)]
     wording, error = (np.concatenate(sums) for sums in zip(*parts, strict=True))
@@ -263,13 +252,13 @@ def _wording_sums(scores: Array) -> tuple[Array, Array]:
     return len(scores) * (by_wording**2).sum(axis=1), (centred**2).sum(axis=(0, 2))
 
 
-def _column_blocks(scores: Numbers) -> Iterator[Numbers]:
+def _column_blocks(scores: AnyArray) -> Iterator[AnyArray]:
     width = max(1, BLOCK_CELLS // max(1, scores.shape[0] * scores.shape[2]))
     for start in range(0, scores.shape[1], width):
         yield scores[:, start : start + width]
 
 
-def friedman(scores: Numbers) -> GroupTest:
+def friedman(scores: AnyArray) -> GroupTest:
     """Friedman's test across wordings, ties corrected: `scores[n_rows, n_columns, n_wordings]`."""
     n, _, k = scores.shape
     parts = [_rank_sums(part) for part in _column_blocks(scores)]
@@ -281,7 +270,7 @@ def friedman(scores: Numbers) -> GroupTest:
     return GroupTest(statistic, df, np.full_like(statistic, np.nan), special.chdtrc(df, statistic))
 
 
-def _rank_sums(scores: Numbers) -> tuple[Array, Array]:
+def _rank_sums(scores: AnyArray) -> tuple[Array, Array]:
     """Sum of each wording's ranks over the rows, and what ties take from their variance, in every column."""
     _, columns, k = scores.shape
     rank_sums, ties = np.zeros((columns, k)), np.zeros(columns)
@@ -310,10 +299,8 @@ class Equivalence(NamedTuple):
 
 
 def welch_equivalence(moments: Moments, delta: float) -> Equivalence:
-    """Are all groups within δ of each other, in every column? The worst pair decides, so no correction is needed.
-
-    The bound is the largest over pairs of |difference| + t · error (Welch's degrees of freedom).
-    """
+    """Are all groups within δ of each other, in every column? The worst pair decides, so no correction is needed."""
+    # The bound is the largest over pairs of |difference| + t · error (Welch's degrees of freedom).
     share = moments.variance / moments.size
     worst, bound = np.zeros(moments.mean.shape[1]), np.zeros(moments.mean.shape[1])
     for i, j in combinations(range(len(moments.groups)), 2):
@@ -343,12 +330,12 @@ def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
     return EQUIVALENT if same else UNDECIDED
 
 
-def benjamini_hochberg(p_values: Numbers) -> Array:
+def benjamini_hochberg(p_values: AnyArray) -> Array:
     """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q."""
     return _adjusted(p_values, stats.false_discovery_control)
 
 
-def holm(p_values: Numbers) -> Array:
+def holm(p_values: AnyArray) -> Array:
     """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α."""
 
     def step_down(p_values: Array) -> Array:
@@ -359,7 +346,7 @@ def holm(p_values: Numbers) -> Array:
     return _adjusted(p_values, step_down)
 
 
-def _adjusted(p_values: Numbers, adjust: Callable[[Array], Array]) -> Array:
+def _adjusted(p_values: AnyArray, adjust: Callable[[Array], Array]) -> Array:
     """Along the last axis; NaN (no test) stays NaN and counts for nothing."""
 
     def known(row: Array) -> Array:
@@ -371,7 +358,7 @@ def _adjusted(p_values: Numbers, adjust: Callable[[Array], Array]) -> Array:
     return np.apply_along_axis(known, -1, np.asarray(p_values, dtype=np.float64))
 
 
-def simes(p_values: Numbers) -> Array:
+def simes(p_values: AnyArray) -> Array:
     """One p-value for "at least one of these holds", valid for positively dependent tests such as wordings."""
     ordered = np.sort(np.asarray(p_values, dtype=np.float64), axis=-1)  # NaN sort to the end
     known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)

@@ -6,19 +6,14 @@ normal: ratios on the logarithm, probabilities on the log-odds. Which metric tak
 `beholder calibrate` and recorded in docs/calibration.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
-from beholder.core.types import AnyArray
+from beholder.core.types import AnyArray, Array, Integers
 
-Array = npt.NDArray[np.float64]
-Numbers = AnyArray
 CELLS = 1 << 22  # weights held at once: draws come in parts, so memory does not grow with images × draws
 KEPT = 1 << 26  # weights kept for the next number, a byte each where there are several parts; drawing them anew is slow
 FEWEST = 5  # people below whom no interval is given: two or three of them say how they differ and nothing more
@@ -39,12 +34,7 @@ class Resampler:
     """
 
     def __init__(
-        self,
-        clusters: Numbers,
-        rng: np.random.Generator,
-        draws: int = 2000,
-        *,
-        strata: npt.NDArray[np.integer[Any]] | None = None,
+        self, clusters: AnyArray, rng: np.random.Generator, draws: int = 2000, *, strata: Integers | None = None
     ) -> None:
         names, self.cluster_of = np.unique(clusters, return_inverse=True)  # what is drawn together has one number
         self.n_clusters, self.draws = len(names), draws
@@ -55,7 +45,7 @@ class Resampler:
             self._sizes = np.bincount(apart[:, 0])[np.unique(apart[:, 0])].tolist()
             self.n_clusters = len(apart)
         self._seed = int(rng.integers(2**63))
-        self._kept: list[Numbers] = []
+        self._kept: list[AnyArray] = []
 
     def weights(self) -> Iterator[Array]:
         """How often each image counts in each draw, `[part of the draws, n_images]`, part after part."""
@@ -87,7 +77,7 @@ class Resampler:
         return np.concatenate(parts)
 
 
-def percentile_interval(draws: Numbers, level: float = 0.95) -> Interval:
+def percentile_interval(draws: AnyArray, level: float = 0.95) -> Interval:
     """The middle `level` of the draws; draws that came out undefined are left aside."""
     defined = draws[np.isfinite(draws)]
     if defined.size < draws.size / 2 or not defined.size:
@@ -96,18 +86,16 @@ def percentile_interval(draws: Numbers, level: float = 0.95) -> Interval:
     return Interval(float(low), float(high))
 
 
-def centred_interval(draws: Numbers, value: float, level: float = 0.95) -> Interval:
-    """The spread of the draws laid around `value`, for numbers whose draws are off it on average.
-
-    A draw shows some pictures twice, and a precision or a distance from 0 comes out larger for that; how far draws
-    lie apart is unmoved by it.
-    """
+def centred_interval(draws: AnyArray, value: float, level: float = 0.95) -> Interval:
+    """The spread of the draws laid around `value`, for numbers whose draws are off it on average."""
+    # A draw shows some pictures twice, and a precision or a distance from 0 comes out larger for that; how far draws
+    # lie apart is unmoved by it.
     low, high = percentile_interval(draws, level)
     off = value - float(np.mean(draws[np.isfinite(draws)])) if np.isfinite(low) else np.nan
     return Interval(low + off, high + off)
 
 
-def exact_proportion_interval(hits: int, n: int, level: float = 0.95) -> Interval:
+def exact_proportion_interval(hits: float, n: float, level: float = 0.95) -> Interval:
     """Clopper–Pearson bounds of a share: honest where all or none succeeded and resampling shows no spread."""
     tail = (1 - level) / 2
     low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
@@ -180,11 +168,9 @@ def ratio_estimate(top: Estimate, bottom: Estimate) -> Estimate:
 
 
 def mean_interval(values: Array, resampler: Resampler) -> Interval:
-    """Interval of a mean over pictures; NaN where fewer than five people, or too little spread, let it be said.
-
-    Probabilities are studentised on the log-odds: percentiles of the draws cover a mean of 0.04 over 100 people in 90
-    of 100 cases, these in 94. Shares of yes and no have Wilson's interval, the exact one where all or none say yes.
-    """
+    """Interval of a mean over pictures; NaN where fewer than five people, or too little spread, let it be said."""
+    # Probabilities are studentised on the log-odds: percentiles of the draws cover a mean of 0.04 over 100 people in 90
+    # of 100 cases, these in 94. Shares of yes and no have Wilson's interval, the exact one where all or none say yes.
     known = values[~np.isnan(values)]
     if min(known.size, resampler.n_clusters) < FEWEST:
         return NONE
@@ -193,8 +179,8 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
         exact = lowest == highest
         return (exact_proportion_interval if exact else wilson_interval)(int(known.sum()), known.size)
     if lowest == highest and known[0] in (0.0, 1.0):  # ten pictures of one person are one person's yes
-        people = len(np.unique(resampler.cluster_of[~np.isnan(values)]))
-        return exact_proportion_interval(people * int(lowest), people)
+        clusters = len(np.unique(resampler.cluster_of[~np.isnan(values)]))
+        return exact_proportion_interval(clusters * int(lowest), clusters)
     estimate = mean_estimate(values, resampler)
     if set(np.unique(known)) <= {0.0, 1.0}:
         return clustered_wilson_interval(estimate.value, estimate.error, known.size, resampler.n_clusters)
@@ -203,26 +189,17 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
     low, high = studentised_interval(estimate, scale="logit")
     # How many people the mean rests on: fewer where some of them have more pictures than others.
     sizes = np.bincount(resampler.cluster_of[~np.isnan(values)])
-    least, most = yes_or_no_bounds(estimate.value, float(sizes.sum() ** 2 / (sizes**2).sum()))
+    people = float(sizes.sum() ** 2 / (sizes**2).sum())
+    # Nothing between 0 and 1 spreads wider around its mean than yes and no. Where a few of hundreds carry the mean,
+    # draws without them have next to no error of their own, and the studentised bound runs away.
+    least, most = exact_proportion_interval(estimate.value * people, people)
     return Interval(max(low, least), min(high, most)) if np.isfinite(low) else NONE
 
 
-def yes_or_no_bounds(mean: float, n: float, level: float = 0.95) -> Interval:
-    """The widest an interval of a mean of numbers from 0 to 1 can be: the exact one of a share of yes and no.
-
-    Nothing between 0 and 1 spreads wider around its mean than yes and no. Where a few of hundreds of people carry the
-    mean, draws without them have next to no error of their own, and the studentised bound runs away.
-    """
-    tail, hits = (1 - level) / 2, mean * n
-    return Interval(float(betaincinv(hits, n - hits + 1, tail)), float(betaincinv(hits + 1, n - hits, 1 - tail)))
-
-
 def clustered_wilson_interval(share: float, error: float, n: int, people: int) -> Interval:
-    """Of a share of yes and no, several pictures a person (Korn and Graubard's effective n in Wilson's bounds).
-
-    The share counts as one of as many independent answers as its error over people speaks for, and of fewer where few
-    people tell that error. With 10 to 30 people, studentised draws cover in 70 of 100 cases, these in 93 to 98.
-    """
+    """Of a share of yes and no, several pictures a person (Korn and Graubard's effective n in Wilson's bounds)."""
+    # The share counts as one of as many independent answers as its error over people speaks for, and of fewer where few
+    # people tell that error. With 10 to 30 people, studentised draws cover in 70 of 100 cases, these in 93 to 98.
     fewer = float(stdtrit(n - 1, 0.975) / stdtrit(people - 1, 0.975)) ** 2
     worth = fewer * (min(n, share * (1 - share) / error**2) if error > 0 else n)
     return wilson_interval(share * worth, worth)
@@ -247,11 +224,9 @@ def log_odds_interval(value: float, error: float, freedom: float, level: float =
     return Interval(float(expit(centre - margin)), float(expit(centre + margin)))
 
 
-def clustered_share_interval(hits: Numbers, people: Numbers) -> Interval:
-    """Of a share of yes and no, of which several may be of one person: exact where each is of another.
-
-    Else Student's on the log-odds over people; none where fewer than five, or where all or none say yes.
-    """
+def clustered_share_interval(hits: AnyArray, people: AnyArray) -> Interval:
+    """Of a share of yes and no, of which several may be of one person: exact where each is of another."""
+    # Else Student's on the log-odds over people; none where fewer than five, or where all or none say yes.
     codes = np.unique(people, return_inverse=True)[1]
     sizes = np.bincount(codes)
     if (sizes == 1).all():
@@ -269,13 +244,8 @@ class Reach(NamedTuple):
     above: float
 
 
-class _Studentised(NamedTuple):
-    centre: float
-    error: float
-    t: Array
-
-
-def _studentised(estimate: Estimate, scale: str) -> _Studentised | None:
+def _studentised(estimate: Estimate, scale: str) -> tuple[float, float, Array] | None:
+    """Value and error on the scale, and the t of every draw that has one."""
     change = SCALES[scale]
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = change.to(np.float64(estimate.value))
@@ -284,7 +254,7 @@ def _studentised(estimate: Estimate, scale: str) -> _Studentised | None:
     defined = t[np.isfinite(t)]
     if defined.size < t.size / 2 or not defined.size or not np.isfinite([centre, error]).all():
         return None
-    return _Studentised(float(centre), float(error), defined)
+    return float(centre), float(error), defined
 
 
 def studentised_interval(estimate: Estimate, level: float = 0.95, *, scale: str = "plain") -> Interval:
@@ -292,8 +262,9 @@ def studentised_interval(estimate: Estimate, level: float = 0.95, *, scale: str 
     studentised = _studentised(estimate, scale)
     if studentised is None:
         return NONE
-    low, high = np.quantile(studentised.t, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(*(float(SCALES[scale].back(studentised.centre - t * studentised.error)) for t in (high, low)))
+    centre, error, t = studentised
+    low, high = np.quantile(t, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(*(float(SCALES[scale].back(centre - end * error)) for end in (high, low)))
 
 
 class Tails(NamedTuple):
@@ -302,17 +273,13 @@ class Tails(NamedTuple):
     above: float  # of "no higher than the landmark": small where the number is shown to lie above it
     below: float
 
-    @property
-    def two_sided(self) -> float:
-        """Of "equal to the landmark"; at most 0.05 where the 95 % interval leaves it out; NaN where either is."""
-        return float(np.minimum(1.0, 2 * np.minimum(self.above, self.below)))
-
 
 def studentised_tails(estimate: Estimate, landmark: float, *, scale: str = "plain") -> Tails:
     """How often the draws' t lies as far out as the landmark's, on either side; never 0."""
     studentised = _studentised(estimate, scale)
-    if studentised is None or studentised.error == 0:
+    if studentised is None or studentised[1] == 0:
         return Tails(np.nan, np.nan)
-    away = (studentised.centre - float(SCALES[scale].to(np.float64(landmark)))) / studentised.error
-    share = 1 / (1 + studentised.t.size)
-    return Tails(*((1 + beyond.sum()) * share for beyond in (studentised.t >= away, studentised.t <= away)))
+    centre, error, t = studentised
+    away = (centre - float(SCALES[scale].to(np.float64(landmark)))) / error
+    share = 1 / (1 + t.size)
+    return Tails(*((1 + beyond.sum()) * share for beyond in (t >= away, t <= away)))

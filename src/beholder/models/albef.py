@@ -5,8 +5,6 @@ settings, and docs/matching.md says how to make the folder. Texts are processed 
 checkpoint (`"code"`): that code's cleaning of captions, and its closing token or none.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
@@ -55,9 +53,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         "itc_logit_scale": 1.0 / float(model.temp),
     }
     spec = ModelSpec(name, "matching", *(origin or files.origin), precision, settings)
-    matcher = AlbefMatcher(model)
-    scorer = MatchingScorer(matcher, processor, reading, spec, device=device, batch_size=options.batch_size)
-    return scorer.proved(folder)
+    return MatchingScorer(AlbefMatcher(model), processor, reading, spec, options).proved(folder)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ A model is named by a scheme (`onnx:DIR`), or it is a transformers folder whose 
 new family is one folder beside this file and one row there.
 """
 
-from __future__ import annotations
-
 import csv
 import difflib
 import re

@@ -7,8 +7,6 @@ concept of the request: where concepts would meet inside the model, each has a p
 alone decides is computed once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -23,19 +21,19 @@ from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
     TorchScorer,
     image_settings,
-    open_checkpoint,
+    load_checkpoint,
     refuse_unusable,
     running,
     torch,
 )
-from beholder.models.checkpoint.files import ConfigFile, Origin, read_config
+from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
 
 TEXTS_KEPT = 4096
 
 
-def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> DenseScorer:
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> "DenseScorer":
     """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
     config = read_config(folder)
     model_type = config.get("model_type")
@@ -43,7 +41,8 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DENSE)}.")
     _require_backbone(config)
     kind = DENSE[model_type]
-    checkpoint, device, *_ = opened = open_checkpoint(folder, options, origin, auto=kind.auto)
+    files = find_files(folder, allow_pickle=options.allow_pickle)
+    checkpoint = load_checkpoint(files, options, auto=kind.auto)
     longest, model = checkpoint.tokenizer.model_max_length, checkpoint.model.config
     positions = getattr(model.text_config, "max_position_embeddings", longest)
     limit = min(longest, positions, getattr(model, "max_text_len", positions))
@@ -52,8 +51,8 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         "text": {"form": kind.form, "max_length": int(limit)},
         "presence": kind.reading,
     }
-    spec = opened.spec(name, "transformers", settings)
-    return kind(checkpoint, spec, device=device, batch_size=options.batch_size).proved(folder)
+    spec = ModelSpec(name, "transformers", *(origin or files.origin), options.resolved_precision, settings)
+    return kind(checkpoint, spec, options).proved(folder)
 
 
 class DenseScorer(TorchScorer):
@@ -70,10 +69,9 @@ class DenseScorer(TorchScorer):
     _meet: Callable[[Output, Output], Tensor]
     one_by_one = False  # whether pictures pass through the model one at a time, whatever the batch
 
-    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
-        self._model, self._image_processor, self._tokenizer, notes = checkpoint
-        limit = spec.settings["text"]["max_length"]
-        super().__init__(spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, options: LoadOptions) -> None:
+        self._model, self._image_processor, self._tokenizer, self.loader_notes = checkpoint
+        super().__init__(spec, options, max_length=spec.settings["text"]["max_length"])
         self._text = lru_cache(TEXTS_KEPT)(self._encode_text)
 
     def _forget_texts(self) -> None:
@@ -142,8 +140,8 @@ class GroundingDino(DenseScorer):
     # A batch rounds otherwise, and a proposal at the edge of the best `num_queries` may change sides.
     one_by_one = True
 
-    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
-        super().__init__(checkpoint, spec, device=device, batch_size=batch_size)
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, options: LoadOptions) -> None:
+        super().__init__(checkpoint, spec, options)
         core = self._model.model
         core.backbone.conv_encoder = _Remembered(core.backbone.conv_encoder, 1)
         core.text_backbone = _Remembered(core.text_backbone, TEXTS_KEPT)

@@ -12,8 +12,6 @@ of transformers or open_clip are copied: the caller's own may go on being traine
 weights, so the store never takes the scores of one state of a model for those of another.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 import tempfile

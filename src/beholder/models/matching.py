@@ -11,11 +11,9 @@ keys and values are computed once for all texts. What is left runs per pair, in 
 nothing is padded, times as many pictures as fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -24,12 +22,12 @@ from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import (
     TorchScorer,
     image_settings,
-    open_checkpoint,
+    load_checkpoint,
     refuse_unusable,
     running,
     torch,
 )
-from beholder.models.checkpoint.files import Origin, read_config
+from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.preparation import ByProcessor
 from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
@@ -39,7 +37,7 @@ BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 Made = TypeVar("Made")
 
 
-def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> MatchingScorer:
+def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None) -> "MatchingScorer":
     """Load a BLIP or BLIP-2 folder; `origin` says where it came from if that is not the folder itself."""
     named = read_config(folder).get("architectures")
     architecture = next((each for each in named or () if each in MATCHERS), None)
@@ -48,8 +46,8 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
             f"config.json names the architecture {named}, which has no matching head.\n"
             f"This adapter reads: {', '.join(MATCHERS)}."
         )
-    opened = open_checkpoint(folder, options, origin, auto=architecture)
-    model, image_processor, tokenizer, notes = opened.checkpoint
+    files = find_files(folder, allow_pickle=options.allow_pickle)
+    model, image_processor, tokenizer, notes = load_checkpoint(files, options, auto=architecture)
     text = getattr(model.config, "qformer_config", None) or model.config.text_config
     reading = TextReading(tokenizer, int(min(tokenizer.model_max_length, text.max_position_embeddings)))
     settings = {
@@ -59,9 +57,9 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
         "image_processor": image_settings(image_processor),
         "text": reading.settings,
     }
-    matcher, spec = MATCHERS[architecture](model), opened.spec(name, "matching", settings)
-    device, size = opened.device, options.batch_size
-    scorer = MatchingScorer(matcher, image_processor, reading, spec, device=device, batch_size=size, notes=notes)
+    spec = ModelSpec(name, "matching", *(origin or files.origin), options.resolved_precision, settings)
+    scorer = MatchingScorer(MATCHERS[architecture](model), image_processor, reading, spec, options)
+    scorer.loader_notes = notes
     return scorer.proved(folder)
 
 
@@ -110,19 +108,11 @@ class MatchingScorer(TorchScorer):
     scale: ClassVar = "match"
 
     def __init__(
-        self,
-        matcher: Matcher,
-        image_processor: Processor,
-        reading: TextReading,
-        spec: ModelSpec,
-        *,
-        device: str,
-        batch_size: int | None = None,
-        notes: Sequence[str] = (),
+        self, matcher: "Matcher", processor: Processor, reading: TextReading, spec: ModelSpec, options: LoadOptions
     ) -> None:
-        super().__init__(spec, device=device, batch_size=batch_size, max_length=reading.max_length, notes=notes)
-        self.block_tokens = BLOCK_TOKENS.get(device.partition(":")[0], 2048)
-        self._matcher, self._image_processor, self._reading = matcher, image_processor, reading
+        super().__init__(spec, options, max_length=reading.max_length)
+        self.block_tokens = self._by_device(BLOCK_TOKENS)
+        self._matcher, self._image_processor, self._reading = matcher, processor, reading
         self._last_prompts: tuple[tuple[str, ...], Prompts] | None = None
 
     def prepare(self, image: Image.Image) -> Prepared:
@@ -227,7 +217,7 @@ class Attention(NamedTuple):
     heads: int
 
     @classmethod
-    def of(cls, module: Module) -> Attention:
+    def of(cls, module: Module) -> Self:
         """From a layer's `attention` or `crossattention`, of BLIP or of BLIP-2."""
         core = module.self if hasattr(module, "self") else module.attention
         return cls(core.query, core.key, core.value, module.output, core.num_attention_heads)

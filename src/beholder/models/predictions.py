@@ -9,8 +9,6 @@ Labels lie beside them. A category that was searched for and not detected scores
 no score. A map that cannot be read costs its picture only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -32,15 +30,35 @@ NUMBERED = ("P", "L", "1", "I", "I;16", "I;16B")  # modes of pictures whose pixe
 CLASSES, PROBABILITIES = (".png",), (".npz", ".npy")
 
 
-class Predictions(NamedTuple):
-    """The cells of one file or folder, rows by picture and columns by concept, with notes for the reader."""
+class ScoreFile(NamedTuple):
+    """The cells of one file or folder: rows by image id, columns by prompt id, which may stand over several columns."""
 
     source: str
     image_ids: list[str]
     prompt_ids: list[str]
     cells: Cells
-    notes: list[str]
-    channel: str = "presence"  # the score of the best box or the likeliest pixel; `area`: the share of pixels
+    notes: Sequence[str] = ()  # what a reader of the results should know about the file
+    channel: str = "score"
+    """`presence`: the score of the best box or the likeliest pixel; `area`: the share of pixels; else what a study asks
+    for."""
+    task: str | None = None  # an array file is about one task; others are about whichever their ids fit
+
+
+class Labels(NamedTuple):
+    """Category numbers with their names; the pictures that were looked at, where the file says so."""
+
+    path: Path
+    names: dict[int, str]
+    images: frozenset[str] | None
+    ignored: frozenset[int]
+    colours: dict[int, int]  # red, green and blue as one number, with the category it stands for
+
+
+class Grid(NamedTuple):
+    """Where a prediction goes: rows by picture, columns by concept."""
+
+    rows: dict[str, int]
+    columns: dict[int, list[int]]  # of each category; none for one that no concept asks for
 
 
 def is_predictions(path: Path) -> bool:
@@ -55,7 +73,7 @@ def import_predictions(
     *,
     minimum: float = MINIMUM,
     known: Collection[str] | None = None,
-) -> Predictions:
+) -> ScoreFile:
     """The score of every concept in every picture; `concepts` are names, or prompt ids with their names.
 
     `known` are all pictures of the source, including those not requested; a record about any other picture is refused.
@@ -73,7 +91,7 @@ def import_predictions(
     unasked = sum(not columns for columns in grid.columns.values())
     if unasked:
         notes.append(f"{unasked} of {len(labels.names)} categories are not among the requested concepts")
-    return Predictions(str(path), list(images), list(named), cells, notes, channel)
+    return ScoreFile(str(path), list(images), list(named), cells, notes, channel)
 
 
 def _source(path: Path) -> Path:
@@ -167,23 +185,6 @@ def _put(row: Cells, columns: list[int], value: float, minimum: float | None) ->
                 raise ValueError("overlaps another mask of its category; give such masks a 'score'")
         elif value >= minimum:
             row[column] = max(row[column], value)
-
-
-class Labels(NamedTuple):
-    """Category numbers with their names; the pictures that were looked at, where the file says so."""
-
-    path: Path
-    names: dict[int, str]
-    images: frozenset[str] | None
-    ignored: frozenset[int]
-    colours: dict[int, int]  # red, green and blue as one number, with the category it stands for
-
-
-class Grid(NamedTuple):
-    """Where a prediction goes: rows by picture, columns by concept."""
-
-    rows: dict[str, int]
-    columns: dict[int, list[int]]  # of each category; none for one that no concept asks for
 
 
 def find_labels(predictions: Path) -> Labels:

@@ -5,8 +5,6 @@ Pillow resizes and crops, with 8 bits per value, wherever the picture is opened:
 used only if it gives the numbers of the checkpoint's own preprocessing, bit for bit; `proven` tries it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,6 +24,17 @@ Array = AnyArray
 # Width and height of the pictures that a split is tried on: wide, high, square, odd, large, tiny.
 PROBES = ((48, 32), (31, 57), (224, 224), (300, 299), (333, 640), (9, 7))
 FRAMES = (0xC0, 0xC1, 0xC2)  # markers of the JPEG frames that nvJPEG reads: baseline, extended, progressive
+
+
+class Jpeg(NamedTuple):
+    """A JPEG file that nvJPEG can read: what a decoder on the GPU takes as it is; other pictures are cut by Pillow."""
+
+    uri: str
+    data: Pixels
+    pixels: int
+
+
+Encoded = Jpeg | Pixels
 
 
 class Preparation(Protocol):
@@ -167,20 +176,6 @@ def probes() -> list[Image.Image]:
     """Noisy pictures of all the shapes in PROBES, the same every time."""
     rng = np.random.default_rng(7)
     return [Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in PROBES]
-
-
-# What a decoder on the GPU takes: JPEG files as they are, and other pictures cut by Pillow
-
-
-class Jpeg(NamedTuple):
-    """A JPEG file that nvJPEG can read."""
-
-    uri: str
-    data: Pixels
-    pixels: int
-
-
-Encoded = Jpeg | Pixels
 
 
 @dataclass(frozen=True)

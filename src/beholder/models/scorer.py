@@ -7,8 +7,6 @@ A scorer is handed decoded pictures and prompts and gives float32 `[n_images, n_
 Here too: what two-tower adapters share, the null model, and how stable a model's scores are. No torch.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -86,9 +84,9 @@ def decoder_of(scorer: Scorer) -> Decoder | None:
 
 @runtime_checkable
 class Answerer(Scorer, Protocol):
-    """A scorer that answers in words: what it is told beside the prompt moves its scores, so it is in its spec."""
+    """A scorer that answers in words: what it reads beside the prompt moves its scores, so it is in its spec."""
 
-    def instructed(self, instruction: Instruction) -> Scorer:
+    def instructed(self, instruction: "Instruction") -> Scorer:
         """The same model, asked this way."""
         ...
 

@@ -3,8 +3,6 @@
 Two runs with equal digests would give equal scores; so the store keys on it, and on nothing else about a model.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -8,8 +8,6 @@ and `dimension` where a study has them, and `correct_for`, a rule that says for 
     (empty)                        for none: a distractor
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +29,7 @@ class Instruction:
     template: str  # what the model reads beside the picture; `{}` stands for the prompt
     yes: str  # the answer that agrees; its raw logit is the channel `logit_true`
     no: str
-    read_off: str | None = None
+    measure: str | None = None
     """The agreeing answer as a released script writes it, where it reads another token than `yes` has (` Yes`)."""
 
     def ask(self, prompt: str) -> str:

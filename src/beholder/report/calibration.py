@@ -1,7 +1,5 @@
 """The calibration page, and the tables of docs/calibration.md: what is promised, and every claim in every world."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The comparison: which numbers of models differ, in the terminal and on a page that opens from disk."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,11 +39,7 @@ ALWAYS = ("study", "baseline", "model", "dataset", "metric", "first", "second", 
 
 @dataclass
 class Comparison:
-    """The differences of models from the first, how they were computed, and what could not be compared.
-
-    >>> Comparison(["before", "after"], pl.DataFrame(), Record()).models
-    ['before', 'after']
-    """
+    """The differences of models from the first, how they were computed, and what could not be compared."""
 
     models: Sequence[str]  # the first is the baseline: a difference is that of another less the first
     table: pl.DataFrame
@@ -58,7 +52,7 @@ class Comparison:
         """The models that are compared with the first."""
         return list(self.models[1:])
 
-    def of(self, model: str) -> Comparison:
+    def of(self, model: str) -> "Comparison":
         """The differences of one model from the first."""
         return replace(self, models=[self.models[0], model], table=self.table.filter(pl.col("model") == model))
 

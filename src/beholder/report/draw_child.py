@@ -4,19 +4,16 @@ It runs as a script of its own and imports nothing of Beholder. The library that
 ends its process when memory is short; what then ends is this one.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os
 import sys
-
-from beholder.core.types import Entry
+from typing import Any
 
 MEMORY = 4 << 30  # bytes of data that drawing may take; a chart takes a few hundred million
 
 
-def answer(request: Entry) -> str:
+def answer(request: dict[str, Any]) -> str:
     """The chart as SVG, or as PNG in base64; or the library as one script."""
     import vl_convert
 

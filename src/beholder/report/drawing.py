@@ -4,8 +4,6 @@ A process of its own draws them (`draw_child.py`), one for all charts. It is sta
 long; a chart that cannot be drawn becomes a sentence in its place.
 """
 
-from __future__ import annotations
-
 import atexit
 import base64
 import gzip
@@ -18,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from beholder.chapter.chart_style import PAGE_INK, PAPER_WIDTH
 from beholder.core.errors import BeholderError
@@ -140,14 +138,14 @@ def png(spec: Mapping[str, object]) -> bytes:
     return base64.b64decode(_PAINTER.ask("png", spec))
 
 
-def drawing(figure: Figure, name: str, *, file: str, still: bool = True) -> Drawing:
+def drawing(figure: "Figure", name: str, *, file: str, still: bool = True) -> Drawing:
     """A figure, drawn."""
     spec = packed(figure.spec(ink=PAGE_INK, width="container"))
     shown = picture(figure) if still or not chart_library() else ""
     return Drawing(name, figure.title, figure.caption, shown, spec, file)
 
 
-def picture(figure: Figure) -> str:
+def picture(figure: "Figure") -> str:
     """The figure as a picture that says what it shows to who hears the page; a sentence if it cannot be drawn."""
     try:
         drawn = svg(figure.spec(ink=PAGE_INK, width=PAPER_WIDTH))
@@ -160,11 +158,6 @@ def picture(figure: Figure) -> str:
 def packed(value: object) -> str:
     """JSON, compressed, as text that can stand in a script element whatever it holds."""
     return base64.b64encode(gzip.compress(json.dumps(value).encode(), mtime=0)).decode()
-
-
-def unpacked(text: str) -> Any:
-    """What was packed."""
-    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 # Charts as files for a paper

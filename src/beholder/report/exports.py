@@ -4,8 +4,6 @@ The words are those of the page. Names come from strangers: what would be markup
 says where something lies on the disk of whoever made the run.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

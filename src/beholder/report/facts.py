@@ -1,7 +1,5 @@
 """Settings: the facts of a run's record, as label and text, so that a reader can repeat it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Each word is stored once and named by its number, so that ten thousand rows take little space.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

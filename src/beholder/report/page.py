@@ -3,8 +3,6 @@
 Whatever comes from data is escaped; the page's own scripts are the only ones its policy lets run.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io
@@ -25,19 +23,8 @@ from beholder.core.results import WITHIN
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.images import open_image
+from beholder.report import facts
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
-from beholder.report.facts import (
-    command,
-    conflicts,
-    dataset_things,
-    images_of,
-    model_things,
-    part_of,
-    people,
-    prompts_asked,
-    run_facts,
-    unbalanced,
-)
 from beholder.report.number_table import results_ledger
 from beholder.report.report import NOISE, Report, Section, slug
 from beholder.report.scorecard import PLANTED, merged, scorecard, verdict_key
@@ -93,10 +80,10 @@ def render(report: Report) -> str:
         people=people_shown(report),
         telling=top_findings(telling, FEW_SENTENCES),
         measured=report.results["value"].is_not_null().any(),
-        facts=run_facts(record),
-        command=command(record),
-        models=model_things(record),
-        datasets=dataset_things(record),
+        facts=facts.run_facts(record),
+        command=facts.command(record),
+        models=facts.model_things(record),
+        datasets=facts.dataset_things(record),
         sections=sections,
         sensitivity=report.sensitivity,
         ledger=results_ledger(report.results),
@@ -104,7 +91,6 @@ def render(report: Report) -> str:
         prompts=report.prompts.height > 0,
         citation=citation(report),
         few=FEW,
-        general_findings=general_findings,
         glossary=list(dict.fromkeys(line for each in report.sections for line in each.chapter.glossary)),
     )
 
@@ -117,7 +103,7 @@ def rendered(template: str, scripts: Sequence[str] = (), *, library: str | None 
 
 
 def headings(sections: list[Section]) -> list[tuple[str, str]]:
-    """An anchor and a title for every section; one study on several data sets is told apart by them."""
+    """An anchor and a title for every section; one study on several data sets is distinguished by them."""
     titles = [section.title for section in sections]
     return [
         (
@@ -140,9 +126,11 @@ def page_section(report: Report, section: Section, heading: tuple[str, str]) -> 
         "section": section,
         "several": section.results["model"].n_unique() > 1,
         "parts": parts,
+        # Findings about no topic of the chapter, such as the check against what is known
+        "general": [each for each in section.findings if each.topic not in (*section.chapter.topics, "results")],
         "other_metrics": [metric for metric in section.metrics if metric.name not in explained],
-        "prompts": prompts_asked(report.prompts, section.study.name, section.dataset),
-        "images": images_of(report.record, section.dataset),
+        "prompts": facts.prompts_asked(report.prompts, section.study.name, section.dataset),
+        "images": facts.images_of(report.record, section.dataset),
         # The anchor of an earlier section with the same limitations
         "same_limits": "" if same is section else headings(report.sections)[report.sections.index(same)][0],
     }
@@ -173,11 +161,9 @@ def citation(report: Report) -> str:
 
 
 def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part]:
-    """What a section says, draws and tabulates, topic by topic; what has no topic of the chapter comes last.
-
-    Charts stand open in the first topic and where something is shown, and there the first is also a static picture.
-    All others are opened on request, and so are all charts of a study that comes `again`, on another data set.
-    """
+    """What a section says, draws and tabulates, topic by topic; what has no topic of the chapter comes last."""
+    # Charts stand open in the first topic and where something is shown, and there the first is also a static picture.
+    # All others are opened on request, and so are all charts of a study that comes `again`, on another data set.
     models = set(section.results["model"])
     whose = models.pop() if len(models) == 1 else "models"
     topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
@@ -201,11 +187,6 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
         if findings or drawings or tables:
             parts.append(Part(f"{anchor}-{key}", heading, findings, drawings, tables, metrics, shown))
     return parts
-
-
-def general_findings(section: Section) -> list[Finding]:
-    """Findings about no topic of the chapter, such as the check against what is known."""
-    return [finding for finding in section.findings if finding.topic not in {**section.chapter.topics, "results": ""}]
 
 
 _NUMBER = re.compile(r"((?<![\w./-])[−+]?\d[\d.,]*(?![\d.,]*-\d)(?:\s%|\spoints|\stimes)?)")
@@ -237,7 +218,7 @@ def policy(scripts: list[str]) -> str:
 
 
 @cache
-def environment() -> Environment:
+def environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)
@@ -284,9 +265,9 @@ def caveats(report: Report) -> Iterator[str]:
     """What to know before reading any number, a few words each."""
     record = report.record
     for entry in record.datasets:
-        if part := part_of(entry):
+        if part := facts.part_of(entry):
             yield f"Partial data: {part} images of {entry.get('name')}"
-        yield from (f"{entry.get('name')}: {text}" for text in (*conflicts(entry), *unbalanced(entry)))
+        yield from (f"{entry.get('name')}: {text}" for text in (*facts.conflicts(entry), *facts.unbalanced(entry)))
     if any(drawn(str(entry.get("name"))) for entry in record.datasets):
         yield "Drawn people, no photographs"
     if record.settings.get("compat"):
@@ -311,7 +292,7 @@ def people_shown(report: Report) -> list[Shown]:
         drawings = name in DATASETS and DATASETS[name].embedded and not any(each.portraits for each in shown)
         portraits = list(map(_thumbnail, load_dataset(name).limit(PORTRAITS).table["uri"])) if drawings else []
         if portraits or not drawn(name):
-            shown.append(Shown(name, portraits, _groups(entry.get("groups")), people(entry)))
+            shown.append(Shown(name, portraits, _groups(entry.get("groups")), facts.people(entry)))
     return shown
 
 

@@ -4,11 +4,9 @@ Our value comes from a run. Without a run it comes from other printed numbers, w
 them, or from counting in the data. The ledger is a results table with a few more columns.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -135,46 +133,27 @@ def _of_data(study: str, sizes: Sizes) -> pl.DataFrame:
 
 def judged(joined: pl.DataFrame, printed: Printed, sizes: Sizes) -> pl.DataFrame:
     """A verdict for every cell, and its reason where it needs one."""
-    near = pl.col("difference").abs() <= _tolerance(joined, printed)
-    half = pl.col("step") / 2
-    inside = (pl.col("low") <= pl.col("printed") + half) & (pl.col("printed") - half <= pl.col("high"))
-    partial = _reasons(joined, printed.partial, {key: size.partial for key, size in sizes.items()})
-    impossible = pl.Series([printed.impossible(row) for row in joined.iter_rows(named=True)], dtype=pl.String)
-    explained = _reasons(joined, printed.explained, {key: size.hint for key, size in sizes.items()})
-    known = pl.col("value").is_not_null() & partial.is_null()
-    verdict = (
-        pl.when(known & (near | ((pl.col("origin") == TABLES) & inside)))
-        .then(pl.lit(EQUAL))
-        .when(impossible.is_not_null())
-        .then(pl.lit(CANNOT_BE))
-        .when(~known)
-        .then(pl.lit(NOT_MEASURED))
-        .when(inside)
-        .then(pl.lit(WITHIN))
-        .otherwise(pl.lit(DIFFERS))
-    )
-    reason = (
-        pl.when(pl.col("verdict") == CANNOT_BE)
-        .then(impossible)
-        .when(pl.col("verdict") == DIFFERS)
-        .then(explained)
-        .when(pl.col("value").is_not_null())
-        .then(partial)
-    )
-    return joined.with_columns(verdict=verdict).with_columns(reason=reason)
+    cells = zip(joined.iter_rows(named=True), _tolerance(joined, printed), strict=True)
+    made = [_verdict(row, tolerance, printed, sizes) for row, tolerance in cells]
+    return joined.with_columns(pl.DataFrame(made, {"verdict": pl.String, "reason": pl.String}, orient="row"))
 
 
-def _reasons(
-    cells: pl.DataFrame, of_run: Callable[[Cell], str | None], of_size: dict[tuple[str, str], str | None]
-) -> pl.Series:
-    """What the study says of a run's value, or what was noted when a size was counted."""
-
-    def reason(row: Cell) -> str | None:
-        if row["origin"] == DATA:
-            return of_size[row["dataset"], row["concept"]]
-        return of_run(row) if row["origin"] == RUN else None
-
-    return pl.Series([reason(row) for row in cells.iter_rows(named=True)], dtype=pl.String)
+def _verdict(row: Cell, tolerance: float, printed: Printed, sizes: Sizes) -> tuple[str, str | None]:
+    """Reasons are what the study says of a run's value, or what was noted when a size was counted."""
+    origin, half = row["origin"], row["step"] / 2
+    size = sizes[row["dataset"], row["concept"]] if origin == DATA else None
+    partial = size.partial if size else printed.partial(row) if origin == RUN else None
+    known, bounded = row["value"] is not None and partial is None, row["low"] is not None and row["high"] is not None
+    inside = bounded and row["low"] <= row["printed"] + half and row["printed"] - half <= row["high"]
+    if known and (abs(row["difference"]) <= tolerance or (origin == TABLES and inside)):
+        return EQUAL, None
+    if (impossible := printed.impossible(row)) is not None:
+        return CANNOT_BE, impossible
+    if not known:
+        return NOT_MEASURED, None if row["value"] is None else partial
+    if inside:
+        return WITHIN, None
+    return DIFFERS, size.hint if size else printed.explained(row) if origin == RUN else None
 
 
 def _tolerance(cells: pl.DataFrame, printed: Printed) -> pl.Series:

@@ -3,8 +3,6 @@
 The page, the terminal, the exports and the gate all read it; none of them computes a finding.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -156,7 +154,7 @@ class Section:
         return [metric for metric in self.study.measures.metrics if metric.name in measured]
 
     @cached_property
-    def figures(self) -> list[Figure]:
+    def figures(self) -> "list[Figure]":
         """Every chart; made when they are first asked for."""
         with _read_from(self.folder, self.study.name):
             return [figure.titled(self.findings) for figure in self.chapter.figures(self.results)]
@@ -203,7 +201,7 @@ def build_report(
 
 @contextmanager
 def _read_from(folder: Path | None, study: str) -> Iterator[None]:
-    """Rows from a file may lack what a study always writes; that is told, and that it may be a fault of ours."""
+    """Rows from a file may lack what a study always writes; that is reported, and that it may be a fault of ours."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, PolarsError, PanicException) as error:

@@ -4,8 +4,6 @@ Each line has a verdict in words, the answer in one sentence, the number with it
 of its unit share, and the published models that compare.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The summary of an audit: in the terminal a line for every question and on request all tables; and in a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -36,10 +34,8 @@ WIDE = 100  # columns from which on questions are written out
 
 
 def print_summary(report: Report, console: Console, *, verbose: bool = False) -> None:
-    """One line for every question that was asked: verdict, number, interval, n. With `verbose`, sentences and tables.
-
-    Names are shown as they are, whatever brackets they hold.
-    """
+    """One line for every question: verdict, number, interval, n. With `verbose`, sentences and tables."""
+    # Names are shown as they are, whatever brackets they hold.
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
     findings, sensitivity = [each for section in report.sections for each in section.findings], report.sensitivity
@@ -200,14 +196,14 @@ class Charts(dict[str, "alt.Chart | alt.LayerChart"]):
             for figure in section.figures
         )
 
-    def __missing__(self, name: str) -> alt.Chart | alt.LayerChart:
+    def __missing__(self, name: str) -> "alt.Chart | alt.LayerChart":
         raise UnknownName("chart", name, list(self))
 
     def __repr__(self) -> str:
         return f"Charts({', '.join(self)})"
 
 
-def titled(figure: Figure) -> alt.Chart | alt.LayerChart:
+def titled(figure: "Figure") -> "alt.Chart | alt.LayerChart":
     """A figure as an Altair chart with its title inside."""
     import altair  # large
 

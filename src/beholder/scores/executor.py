@@ -4,8 +4,6 @@ Starting processes takes about a second, so that short jobs are left to threads.
 run with a message; what was scored before is in the store, and the same command goes on from there.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -15,18 +13,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.forkserver import ensure_running
 from selectors import EVENT_READ, DefaultSelector
 from socket import socketpair
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from beholder.core.errors import DataError
 from beholder.core.types import Entry
 
 Job = TypeVar("Job")
-Begun = TypeVar("Begun")
 Result = TypeVar("Result")
+Start = Callable[[], None]
 STUCK_SECONDS = 600.0  # after so long without an answer a process is taken to hang
 NAMED = 20  # things that a message names
 STARTING = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
@@ -39,14 +38,9 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(
-    jobs: Iterable[Job], begin: Callable[[Job], Begun], finish: Callable[[Begun], Result], *, ahead: int
-) -> Iterator[Result]:
-    """What is made of every job, in order; so many more are begun meanwhile.
-
-    If the jobs end with an error, it comes after the results of those before.
-    """
-    coming, waiting, end = iter(jobs), deque[Begun](), None
+def in_order(jobs: Iterable[Job], begin: Callable[[Job], Callable[[], Result]], *, ahead: int) -> Iterator[Result]:
+    """Results in the order of the jobs, begun so far ahead; an error of the jobs comes after the results before it."""
+    coming, waiting, end = iter(jobs), deque[Callable[[], Result]](), None
     while True:
         while end is None and len(waiting) <= ahead:
             try:
@@ -56,7 +50,7 @@ def in_order(
             else:
                 waiting.append(begin(job))
         if waiting:
-            yield finish(waiting.popleft())
+            yield waiting.popleft()()
         elif isinstance(end, StopIteration):
             return
         elif end:
@@ -70,10 +64,10 @@ def listed(names: Sequence[object]) -> str:
 
 
 class Executor:
-    """Does jobs; a context manager that ends its workers whatever happens."""
+    """Does jobs, in threads of this process; a context manager that ends its workers whatever happens."""
 
-    def __init__(self, count: int, pool: ThreadPoolExecutor | ProcessPoolExecutor) -> None:
-        self.count, self._pool = count, pool
+    def __init__(self, count: int, pool: ProcessPoolExecutor | None = None) -> None:
+        self.count, self._pool = count, pool or ThreadPoolExecutor(count)
 
     def __enter__(self) -> Self:
         return self
@@ -82,11 +76,10 @@ class Executor:
         self.close(kill=error is not None)
 
     def close(self, *, kill: bool = False) -> None:
-        """End all workers: what is not begun is not done. `kill` does not wait for processes."""
-        self._pool.shutdown(wait=not kill, cancel_futures=True)
+        """Wait for what is being done; the rest is not begun. `kill` does not wait for processes."""
+        self._pool.shutdown(cancel_futures=True)
 
     def submit(self, work: Callable[..., Result], *arguments: object) -> Future[Result]:
-        """Hand out one job."""
         return self._pool.submit(work, *arguments)
 
     def result(self, future: Future[Result], names: Sequence[object] = ()) -> Result:
@@ -102,39 +95,18 @@ class Executor:
         names: Callable[[Job], Sequence[object]] = lambda job: [job],
     ) -> Iterator[Result]:
         """The result of every job, in order; `names` says what a job is about, for messages."""
-        return in_order(
-            jobs,
-            lambda job: (self.submit(work, job), names(job)),
-            lambda begun: self.result(*begun),
-            ahead=3 * self.count if ahead is None else ahead,
-        )
-
-
-class Threads(Executor):
-    """Threads of this process."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__(count, ThreadPoolExecutor(count))
-
-    def close(self, *, kill: bool = False) -> None:
-        """Wait for what is being done; the rest is not begun."""
-        super().close()
+        ahead = 3 * self.count if ahead is None else ahead
+        return in_order(jobs, lambda job: partial(self.result, self.submit(work, job), names(job)), ahead=ahead)
 
 
 class Processes(Executor):
     """Processes of this machine, started with the first job; what they are given must be picklable."""
 
     def __init__(
-        self,
-        count: int,
-        *,
-        does: str = "reads images",
-        patience: float | None = None,
-        start: Callable[..., None] | None = None,
-        arguments: tuple[Any, ...] = (),
+        self, count: int, *, does: str = "reads images", patience: float | None = None, start: Start | None = None
     ) -> None:
         """`does` is for messages; after `patience` seconds without an answer one hangs; each calls `start` first."""
-        given = dict(os.environ), start, arguments
+        given = dict(os.environ), start
         pool = ProcessPoolExecutor(count, mp_context=STARTING, initializer=_start_worker, initargs=given)
         super().__init__(count, pool)
         self._does, self._patience = does, patience
@@ -147,7 +119,7 @@ class Processes(Executor):
     def close(self, *, kill: bool = False) -> None:
         """End all workers; `kill` does not wait for what they are doing."""
         workers = list((getattr(self._pool, "_processes", None) or {}).values())  # 3.14 has terminate_workers for this
-        super().close(kill=kill)
+        self._pool.shutdown(wait=not kill, cancel_futures=True)
         if kill:
             for worker in workers:
                 worker.kill()
@@ -160,7 +132,6 @@ class Processes(Executor):
         self._pool.shutdown(wait=False)
 
     def submit(self, work: Callable[..., Result], *arguments: object) -> Future[Result]:
-        """Hand out one job."""
         try:
             with _plain_start():
                 future = super().submit(work, *arguments)
@@ -208,11 +179,8 @@ def prepare_to_start() -> None:
 
 @contextmanager
 def _plain_start() -> Iterator[None]:
-    """New processes do not run the user's script again, which may lack its `if __name__ == "__main__"`.
-
-    And Pillow keeps memory for the next picture there: fresh memory for each can cost as much as decoding.
-    """
-    os.environ.setdefault("PILLOW_BLOCKS_MAX", "4")
+    """New processes do not run the user's script again, which may lack its `if __name__ == "__main__"`."""
+    os.environ.setdefault("PILLOW_BLOCKS_MAX", "4")  # fresh memory for each picture can cost as much as decoding it
     main = sys.modules["__main__"]
     kept: Entry = {name: vars(main).pop(name) for name in ("__file__", "__spec__") if name in vars(main)}
     main.__spec__ = None
@@ -222,14 +190,14 @@ def _plain_start() -> Iterator[None]:
         vars(main).update(kept)
 
 
-def _start_worker(environment: dict[str, str], start: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+def _start_worker(environment: dict[str, str], start: Start | None) -> None:
     """In a worker: Ctrl-C is the main process's business, and a worker does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.clear()  # of the process that starts workers, maybe long ago
     os.environ.update(environment)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if start:
-        start(*arguments)
+        start()
 
 
 def _end_with_parent() -> None:

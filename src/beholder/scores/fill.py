@@ -5,8 +5,6 @@ so, or by Ray's workers (`ray_pool.py`). Batches are cut from the whole list, ne
 so that a resumed run sees the same batches as a fresh one. Blocks are written in a thread of their own.
 """
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from multiprocessing import get_context
-from queue import Queue
-from typing import Self, overload
+from multiprocessing.queues import Queue
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +26,7 @@ from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, unreadable, unreadable_error
 from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Floats, Scorer, cosines
-from beholder.scores.executor import Processes
+from beholder.scores.executor import Processes, prepare_to_start
 from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, RayScorer, Scored, refuse_non_finite
@@ -59,7 +57,7 @@ class FillOptions(ReadOptions):
 
 @dataclass
 class Filled:
-    """The sheets, and the images that could not be read (address → reason)."""
+    """The matrices, and the images that could not be read (address → reason)."""
 
     matrices: list[ScoreMatrix]
     bad_images: dict[str, str]
@@ -74,7 +72,8 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
             # Files are hashed when they are read for the model; processes of other devices do not tell digests.
             ask = digests.of if replicas_of(scorer) or options.verify else digests.remembered
             uris = pl.concat([task.dataset.table["uri"] for task in tasks]).unique(maintain_order=True)
-            workers.expect(int((~uris.str.starts_with(DRAWN)).sum()))
+            if workers.worth_starting(int((~uris.str.starts_with(DRAWN)).sum())):
+                prepare_to_start()
             images = _Images(uris, ask)
             filler = _Filler(scorer, images, options, workers, digests)
             if not options.skip_bad_images and filler.bad:
@@ -83,15 +82,15 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
     finally:
         digests.close()
     for matrix, task in zip(matrices, tasks, strict=True):
-        keys = images.keys_of(matrix.images["uri"])
+        keys = images.at(images.rows(matrix.images["uri"]))
         names = {"dataset": task.dataset.name, "revision": task.dataset.revision, "prompts": task.prompts.name}
         counts = {"images": matrix.images.height, "contents": len(np.unique(hashed(keys))), "asked": len(task.dataset)}
         manifest = {"task": task.name, **names, "prompts_digest": task.prompts.digest, **counts}
-        store.complete(scorer.spec, task.sheet_name(keys), manifest)
+        store.complete(scorer.spec, task.matrix_name(keys), manifest)
     return Filled(matrices, filler.bad)
 
 
-def _by_product(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[ScoreMatrix]:
+def _by_product(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[ScoreMatrix]:
     """Contrastive: every image and every text once, then a matrix product."""
     scorer = filler.scorer
     assert isinstance(scorer, Embedder)
@@ -139,7 +138,7 @@ def _compare(shelf: Shelf, keys: list[str], now: Mapping[str, Floats], scorer: S
         shelf.distrust([keys[i] for i in np.flatnonzero(far)], "the model now gives other numbers")
 
 
-def _by_pair(tasks: Sequence[Task], store: Store, filler: _Filler) -> list[ScoreMatrix]:
+def _by_pair(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[ScoreMatrix]:
     """Every other model: all prompts of a task for each image."""
     scorer, matrices = filler.scorer, []
     for place, task in enumerate(tasks):
@@ -178,9 +177,6 @@ class _Images:
             return np.arange(len(uris))
         return np.fromiter(map(self.row, uris), np.int64, len(uris))
 
-    def keys_of(self, uris: pl.Series) -> npt.NDArray[np.bytes_]:
-        return self.at(self.rows(uris))
-
     def at(self, rows: Rows) -> npt.NDArray[np.bytes_]:
         """The names of the contents of some rows; all of them are not copied."""
         return self.keys if np.array_equal(rows, np.arange(len(self.keys))) else self.keys[rows]
@@ -190,24 +186,16 @@ class _Batches(Sequence[list[str]]):
     """Batches of the images that lack scores, made when they are asked for; cut from the whole list."""
 
     def __init__(self, images: _Images, rows: Rows, lacking: npt.NDArray[np.bool_], size: int) -> None:
-        self._uris, self._rows, self._lacking, self._size = images.uris, rows, lacking, size
-        starts = np.arange(0, len(rows), size)
-        self._starts = starts[np.add.reduceat(lacking, starts, dtype=np.int64) > 0] if len(rows) else starts
+        parts = (slice(start, start + size) for start in range(0, len(rows), size))
+        self._uris, self._batches = images.uris, [rows[part][lacking[part]] for part in parts if lacking[part].any()]
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self._batches)
 
-    @overload
-    def __getitem__(self, index: int) -> list[str]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[list[str]]: ...
-    def __getitem__(self, index: int | slice) -> list[str] | list[list[str]]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
-        start = self._starts[index]  # raises IndexError at the end
-        part = slice(start, start + self._size)
-        uris: list[str] = self._uris.gather(self._rows[part][self._lacking[part]]).to_list()
-        return uris
+        return self._uris.gather(self._batches[index]).to_list()
 
 
 class _Filler:
@@ -232,7 +220,7 @@ class _Filler:
         table, channels = task.dataset.table, self.scorer.channels
         good = table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
         cells = np.empty((good.height, len(task.prompts), len(channels)), np.float32)
-        for part, stored in shelf.parts(self.images.keys_of(good["uri"])):
+        for part, stored in shelf.parts(self.images.at(self.images.rows(good["uri"]))):
             cells[part] = cells_of(stored)
         return task.matrix(cells, channels, images=good, settings=self.scorer.spec.settings)
 
@@ -299,10 +287,7 @@ class _Filler:
 
 
 class _Block:
-    """Rows on their way to the shelf; written when they are many or old, by a thread, one block at a time.
-
-    On leaving, all rows are on the shelf, whatever happened.
-    """
+    """Rows on their way to the shelf, written by a thread when they are many or old; on leaving, all are there."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
@@ -355,15 +340,15 @@ def _scored_on_devices(
     waiting = get_context("spawn").Queue()
     for replica in replicas:
         waiting.put(replica)
-    start = (waiting, ReadOptions(options.threads, options.processes // len(replicas)))
+    start = partial(_load, waiting, ReadOptions(options.threads, options.processes // len(replicas)))
     does = "runs the model on a device"
     jobs = [batches[start : start + BATCHES_AT_ONCE] for start in range(0, len(batches), BATCHES_AT_ONCE)]
-    with Processes(len(replicas), does=does, patience=LOADING_SECONDS, start=_load, arguments=start) as devices:
+    with Processes(len(replicas), does=does, patience=LOADING_SECONDS, start=start) as devices:
         answers = devices.map(partial(_score, asked=asked), jobs, names=lambda job: list(chain.from_iterable(job)))
         yield from chain.from_iterable(answers)
 
 
-def _load(waiting: Queue[Replica], options: ReadOptions) -> None:
+def _load(waiting: "Queue[Replica]", options: ReadOptions) -> None:
     global _device_scorer
     replica = waiting.get()
     _device_scorer = BatchScorer(load_model(replica.name, replica.options), options, WorkersOnDemand(options))

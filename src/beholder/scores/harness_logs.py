@@ -8,8 +8,6 @@ A log says of which image and prompt an answer is only if the task puts `image_i
 `choices` are the agreeing and the other answer (Yes and No if there are none); without a `prompt_id` they are prompts.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -34,7 +32,6 @@ WORDS = (("Yes", "No"), ("True", "False"))  # the answers that are looked for wh
 LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim any number of them
 ZSTD = 93
 WHERE = "Put image_id and prompt_id"
-Sample = Fields
 
 
 class Scores(NamedTuple):
@@ -63,16 +60,16 @@ def read_harness_log(path: Path) -> Scores:
     return _inspect(path)
 
 
-def _lines(path: Path) -> Iterator[Sample]:
-    for number, line in enumerate(read_text(path, BadScores).splitlines(), start=1):
-        if line.strip():
-            sample = parse_json(line, f"{path}, line {number}", BadScores)
-            if not isinstance(sample, dict):
-                raise BadScores(f"{path}, line {number}: an object is expected, one for each sample.")
-            yield sample
+def _lines(path: Path) -> Iterator[Fields]:
+    lines = enumerate(read_text(path, BadScores).splitlines(), start=1)
+    for place, line in ((f"{path}, line {number}", line) for number, line in lines if line.strip()):
+        sample = parse_json(line, place, BadScores)
+        if not isinstance(sample, dict):
+            raise BadScores(f"{place}: an object is expected, one for each sample.")
+        yield sample
 
 
-def _lmms_eval(path: Path, samples: Sequence[Sample]) -> Scores:
+def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
     """One score for each choice where choices are prompts, else the log-likelihood of the agreeing answer."""
     if samples and {"image_id", "prompt_id", "score"} <= samples[0].keys():
         return _own(path, samples)
@@ -104,7 +101,7 @@ def _lmms_eval(path: Path, samples: Sequence[Sample]) -> Scores:
     return Scores(cells, "log_p_yes" if asked else "logit_true")
 
 
-def _own(path: Path, rows: Sequence[Sample]) -> Scores:
+def _own(path: Path, rows: Sequence[Fields]) -> Scores:
     """What `beholder export --to scores` wrote: the first channel of a model that has several."""
     channel = rows[0].get("channel")
     cells = []
@@ -158,7 +155,7 @@ def _inspect(path: Path) -> Scores:
     return Scores(scores, "log_p_yes", (note,) if unseen else ())
 
 
-def _inspected(path: Path, name: str, sample: Sample) -> tuple[Sample, list[tuple[str, float]], str]:
+def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tuple[str, float]], str]:
     place = f"{path}, sample {name}"
     about = _about([sample.get("metadata")], place, "the sample's metadata")
     if "prompt_id" not in about:
@@ -176,14 +173,14 @@ def _inspected(path: Path, name: str, sample: Sample) -> tuple[Sample, list[tupl
     return about, tokens, answer
 
 
-def _about(values: Iterable[object], place: str, where: str) -> Sample:
+def _about(values: Iterable[object], place: str, where: str) -> Fields:
     for value in values:
         if isinstance(value, Mapping) and "image_id" in value:
             return value
     raise BadScores(f"{place}: nothing says of which image the answer is. {WHERE} into {where}.")
 
 
-def _samples(path: Path) -> Iterator[tuple[str, Sample]]:
+def _samples(path: Path) -> Iterator[tuple[str, Fields]]:
     """The samples of a log, each with its name; a log is one JSON file, or an archive of them."""
     if path.suffix.lower() == ".json":
         value = parse_json(read_text(path, BadScores), str(path), BadScores)

@@ -5,12 +5,10 @@ rows in table order and columns in prompt order (`logits_senate.npy`, `identity_
 A cell that no file covers is missing, never 0; a cell with two different values is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +20,7 @@ import pyarrow.parquet as pq
 
 from beholder.core.errors import BadScores
 from beholder.core.read import MOST_CELLS, read_array
-from beholder.models.predictions import import_predictions, is_predictions
+from beholder.models.predictions import ScoreFile, import_predictions, is_predictions
 from beholder.scores.harness_logs import is_harness_log, read_harness_log
 from beholder.scores.score_matrix import ScoreMatrix, Task
 
@@ -35,19 +33,6 @@ ARRAY_KINDS = {"logits": "association", "identity_logits": IDENTITY}
 """How the arrays of released scripts are named, with the kind of task that each belongs to."""
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """One file's cells: rows by image id, columns by prompt id; a prompt id may stand over several columns."""
-
-    source: str
-    image_ids: list[str]
-    prompt_ids: list[str]
-    cells: Cells
-    task: str | None = None  # an array file is about one task; tables are about whichever their ids fit
-    notes: tuple[str, ...] = ()  # what a reader of the results should know about the file
-    channel: str = SCORE  # a detector's presence, a segmenter's area, or whatever the study asks for
-
-
 @dataclass
 class Imported:
     """The matrices, and notes on what was left out."""
@@ -58,21 +43,21 @@ class Imported:
 
 def import_scores(paths: Sequence[Path], tasks: Sequence[Task]) -> Imported:
     """Every task's matrix as far as the files go."""
-    sheets = [read_sheet(path, tasks) for path in paths]
-    matrices = [_lay(task, sheets) for task in tasks]
+    files = [read_score_file(path, tasks) for path in paths]
+    matrices = [_lay(task, files) for task in tasks]
     if all(np.isnan(matrix.values).all() for matrix in matrices):
-        task, sheet = tasks[0], sheets[0]
+        task, file = tasks[0], files[0]
         raise BadScores(
             "No score in the files belongs to this study.\n"
             f"It expects image ids such as {task.dataset.table['image_id'][0]!r} "
             f"and prompt ids such as {task.prompts.table['prompt_id'][0]!r}; "
-            f"{sheet.source} has {', '.join(map(repr, [*sheet.image_ids[:1], *sheet.prompt_ids[:1]])) or 'nothing'}."
+            f"{file.source} has {', '.join(map(repr, [*file.image_ids[:1], *file.prompt_ids[:1]])) or 'nothing'}."
         )
-    notes = [note for sheet in sheets for note in sheet.notes]
-    return Imported(matrices, [*_uncovered(matrices), *_unused(sheets, tasks), *notes])
+    notes = [note for file in files for note in file.notes]
+    return Imported(matrices, [*_uncovered(matrices), *_unused(files, tasks), *notes])
 
 
-def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
+def read_score_file(path: Path, tasks: Sequence[Task]) -> ScoreFile:
     """One score file, by its ending and its columns; a log of another harness; or predictions of things in pictures."""
     if is_harness_log(path):
         return _logged(path)
@@ -106,18 +91,16 @@ def read_sheet(path: Path, tasks: Sequence[Task]) -> Sheet:
     repeated = next((name for name, times in Counter(ids).items() if times > 1), None)
     if repeated is not None:
         raise BadScores(f"{path}: the image {repeated!r} occurs more than once.")
-    return Sheet(str(path), ids, [names[i] for i in columns], cells)
+    return ScoreFile(str(path), ids, [names[i] for i in columns], cells)
 
 
-def _predictions(path: Path, tasks: Sequence[Task]) -> Sheet:
+def _predictions(path: Path, tasks: Sequence[Task]) -> ScoreFile:
     """Boxes, masks or class maps, as the presence of every concept that the tasks ask for."""
     images = list(dict.fromkeys(image for task in tasks for image in task.dataset.table["image_id"]))
     prompts = [row for task in tasks for row in task.prompts.table.select("prompt_id", "concept").iter_rows()]
     sources = [task.dataset.source_ids for task in tasks if task.dataset.source_ids is not None]
     known = frozenset().union(*sources) if len(sources) == len(tasks) else None
-    predictions = import_predictions(path, images, dict(prompts), known=known)
-    source, image_ids, prompt_ids, cells, notes, channel = predictions
-    return Sheet(source, image_ids, prompt_ids, cells, notes=tuple(notes), channel=channel)
+    return import_predictions(path, images, dict(prompts), known=known)
 
 
 def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
@@ -142,15 +125,15 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
         raise BadScores(f"{path} cannot be read: {error}") from error
 
 
-def _logged(path: Path) -> Sheet:
+def _logged(path: Path) -> ScoreFile:
     log = read_harness_log(path)
     images, prompts, scores = zip(*log.cells, strict=True) if log.cells else ((), (), ())
     cells = np.array(scores, dtype=np.float64)
     _refuse_infinite(cells, "a sample", path)
-    return replace(_by_cell(path, list(images), list(prompts), cells), notes=log.notes, channel=log.channel)
+    return _by_cell(path, list(images), list(prompts), cells)._replace(notes=log.notes, channel=log.channel)
 
 
-def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> Sheet:
+def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> ScoreFile:
     """One cell per score; the n-th score of a cell goes to the n-th column of its prompt."""
     rows = {name: i for i, name in enumerate(dict.fromkeys(ids))}
     pairs = pl.DataFrame({"image": ids, "prompt": prompts}, {"image": pl.String, "prompt": pl.String})
@@ -159,10 +142,10 @@ def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> S
     columns = {name: i for i, name in enumerate(dict.fromkeys(names))}
     cells = np.full((len(rows), len(columns)), np.nan)
     cells[[rows[image] for image in ids], [columns[name] for name in names]] = scores
-    return Sheet(str(path), list(rows), [prompt for prompt, _ in columns], cells)
+    return ScoreFile(str(path), list(rows), [prompt for prompt, _ in columns], cells)
 
 
-def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
+def _read_array(path: Path, tasks: Sequence[Task]) -> ScoreFile:
     """`logits_<part>.npy`: positions instead of ids."""
     task_of = {f"{word}_{task.part}": task for task in tasks for word, kind in ARRAY_KINDS.items() if task.kind == kind}
     task = task_of.get(path.stem) or next((t for t in tasks if t.kind and path.stem == f"{t.kind}_{t.part}"), None)
@@ -177,14 +160,14 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> Sheet:
         layouts.append([of_name[name] for name in task.dataset.table["name"]])
     for prompts in layouts:
         if cells.shape == (len(task.dataset), len(prompts)):
-            return Sheet(str(path), task.dataset.table["image_id"].to_list(), prompts, cells, task.name)
+            return ScoreFile(str(path), task.dataset.table["image_id"].to_list(), prompts, cells, task=task.name)
     raise BadScores(
         f"{path}: shape {cells.shape}, expected {(len(task.dataset), len(task.prompts))} "
         f"(images × prompts of {task.name})."
     )
 
 
-def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
+def _lay(task: Task, files: Sequence[ScoreFile]) -> ScoreMatrix:
     """One task's cells, gathered from all files; a prompt gets as many columns as any file gives it."""
     prompts = task.prompts.table["prompt_id"].to_list()
     times = Counter(map(same_text, prompts))
@@ -192,13 +175,13 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
     wanted = loose | {prompt: prompt for prompt in prompts}
     images = {image: row for row, image in enumerate(task.dataset.table["image_id"])}
     layers: dict[tuple[str, int], Cells] = {(prompt, 0): np.full(len(images), np.nan) for prompt in prompts}
-    for sheet in sheets:
-        if sheet.task not in (None, task.name):
+    for file in files:
+        if file.task not in (None, task.name):
             continue
-        rows = [(source, images[image]) for source, image in enumerate(sheet.image_ids) if image in images]
+        rows = [(source, images[image]) for source, image in enumerate(file.image_ids) if image in images]
         if rows:
-            for column, key in _columns(sheet, wanted):
-                _merge(layers.setdefault(key, np.full(len(images), np.nan)), sheet, column, np.array(rows), key[0])
+            for column, key in _columns(file, wanted):
+                _merge(layers.setdefault(key, np.full(len(images), np.nan)), file, column, np.array(rows), key[0])
     order = {prompt: index for index, prompt in enumerate(prompts)}
     kept = [
         key  # a column that only repeats the values of the first is left out
@@ -208,31 +191,29 @@ def _lay(task: Task, sheets: Sequence[Sheet]) -> ScoreMatrix:
     keys = sorted(kept, key=lambda key: (order[key[0]], key[1]))
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
-    channels = {sheet.channel for sheet in sheets}
+    channels = {file.channel for file in files}
     channel = channels.pop() if len(channels) == 1 else SCORE
     return task.matrix(values, (channel,), prompts=task.prompts.table[[order[key[0]] for key in keys]])
 
 
-def _columns(sheet: Sheet, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:
-    """A sheet's columns that belong to wanted prompts, each with its index among the columns of that prompt."""
+def _columns(file: ScoreFile, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:
+    """A file's columns that belong to wanted prompts, each with its index among the columns of that prompt."""
     times: dict[str, int] = defaultdict(int)
-    for column, name in enumerate(sheet.prompt_ids):
+    for column, name in enumerate(file.prompt_ids):
         prompt = wanted.get(name, wanted.get(same_text(name)))
         if prompt is not None:
             yield column, (prompt, times[prompt])
             times[prompt] += 1
 
 
-def _merge(layer: Cells, sheet: Sheet, column: int, rows: npt.NDArray[np.int_], prompt: str) -> None:
+def _merge(layer: Cells, file: ScoreFile, column: int, rows: npt.NDArray[np.int_], prompt: str) -> None:
     """Copy a column's cells into the layer; a cell that already has a score must agree."""
-    values = sheet.cells[rows[:, 0], column]
+    values = file.cells[rows[:, 0], column]
     there = layer[rows[:, 1]]
     conflict = ~np.isnan(values) & ~np.isnan(there) & (values != there)
     if conflict.any():
-        image = sheet.image_ids[rows[np.flatnonzero(conflict)[0], 0]]
-        raise BadScores(
-            f"{sheet.source}: {image!r} × {prompt!r} has a different score in an earlier file. Keep one of them."
-        )
+        cell = f"{file.image_ids[rows[np.flatnonzero(conflict)[0], 0]]!r} × {prompt!r}"
+        raise BadScores(f"{file.source}: {cell} has a different score in an earlier file. Keep one of them.")
     layer[rows[:, 1]] = np.where(np.isnan(values), there, values)
 
 
@@ -242,17 +223,12 @@ def _refuse_extra_columns(task: Task, keys: list[tuple[str, int]]) -> None:
     allowed = Counter(task.dataset.table["name"] if "name" in task.dataset.attributes else ())
     for prompt, nth in keys:
         if nth and nth >= allowed[of_prompt[prompt]]:
-            raise BadScores(
-                f"{task.name}: the prompt {prompt!r} has {nth + 1} different scores for one image. Keep one of them."
-            )
+            many = f"the prompt {prompt!r} has {nth + 1} different scores for one image"
+            raise BadScores(f"{task.name}: {many}. Keep one of them.")
 
 
 def same_text(text: str) -> str:
-    """Prompts are matched whatever their blanks and whether they say `a` or `an`.
-
-    >>> same_text("this is a photo of  an actor ")
-    'this is a photo of a actor'
-    """
+    """Prompts are matched whatever their blanks and whether they say `a` or `an`."""
     return re.sub(r"\ban\b", "a", " ".join(text.split()))
 
 
@@ -285,12 +261,12 @@ def _uncovered(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
             yield f"{matrix.task}: no score for {missing}"
 
 
-def _unused(sheets: Sequence[Sheet], tasks: Sequence[Task]) -> Iterator[str]:
+def _unused(files: Sequence[ScoreFile], tasks: Sequence[Task]) -> Iterator[str]:
     known_images = {image for task in tasks for image in task.dataset.table["image_id"]}
     known_prompts = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
-    for sheet in sheets:
-        images = [image for image in sheet.image_ids if image not in known_images]
-        prompts = [prompt for prompt in sheet.prompt_ids if same_text(prompt) not in known_prompts]
+    for file in files:
+        images = [image for image in file.image_ids if image not in known_images]
+        prompts = [prompt for prompt in file.prompt_ids if same_text(prompt) not in known_prompts]
         for what, unused in (("images", images), ("prompts", prompts)):
             if unused:
-                yield f"{sheet.source}: {len(unused)} {what} are not part of the study, such as {unused[0]!r}"
+                yield f"{file.source}: {len(unused)} {what} are not part of the study, such as {unused[0]!r}"

@@ -5,8 +5,6 @@ lost goes to another worker; one that takes much longer than the others is given
 answer counts. Results come in the order of the jobs. `ray_map` is all of this for a plain function.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re
@@ -72,10 +70,7 @@ def ray_options(engine: str, workers: int | None = None, gpus_per_worker: float 
 
 
 def ray_map(function: Callable[[Job], Result], jobs: Iterable[Job], options: RayOptions) -> Iterator[Result]:
-    """What the function makes of every job, in order, by Ray workers of one core each.
-
-    The function and the jobs must be picklable. Jobs are taken as workers become free, so there may be any number.
-    """
+    """What the function, which must be picklable, makes of each of any number of jobs, by Ray workers of one core."""
     with RayPool(lambda: None, options, cpus=1, needs_gpu=False) as pool:
         yield from pool.map(lambda _, job: function(job), jobs)
 
@@ -194,7 +189,6 @@ class RayPool(Generic[Loaded]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all workers, whatever they are doing."""
         for worker in (*self.starting.values(), *self.ready):
             self.ray.kill(worker)
 
@@ -222,10 +216,7 @@ class RayPool(Generic[Loaded]):
         workers: int | None = None,
         names: Callable[[Job], Sequence[object]] = lambda job: [job],
     ) -> Iterator[Result]:
-        """The result of every job, in order; finished results come before any error.
-
-        `workers` are enough for these jobs if there are not more already; `names` says what a job is about.
-        """
+        """The results in order, those finished before any error; `workers` suffice, `names` are for messages."""
         for _ in range((workers or self.fleet.workers) - len(self.ready) - len(self.starting)):
             self._start(self._actor.remote(*self._given))
         return _Round(self, self.ray.put(work), jobs, names).results()

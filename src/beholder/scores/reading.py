@@ -5,8 +5,6 @@ pictures into memory that they share with the main process. A scorer with a deco
 done in threads.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import deque
@@ -14,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
@@ -30,7 +28,7 @@ from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.preparation import Jpeg, Preparation, fixed_shape
 from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
-from beholder.scores.executor import Executor, Processes, Threads, in_order, prepare_to_start, usable_cores
+from beholder.scores.executor import Executor, Processes, in_order, usable_cores
 
 Bytes = npt.NDArray[np.uint8]
 Stored = Callable[[Sequence[str]], npt.NDArray[np.bool_]]  # which of these contents are stored already
@@ -59,11 +57,6 @@ class WorkersOnDemand(ExitStack):
     def __init__(self, options: ReadOptions) -> None:
         super().__init__()
         self._count = options.processes
-
-    def expect(self, files: int) -> None:
-        """So many files may have to be opened soon."""
-        if self.worth_starting(files):
-            prepare_to_start()
 
     def dismiss(self) -> None:
         """No more files are opened: processes end while other work goes on."""
@@ -134,7 +127,7 @@ class _Cutting:
         data = None if key else read_content(uri)
         key = content_digest(data) if data is not None else key
         room.view(self.dtype).reshape(self.shape)[...] = self.preparation(open_image(uri, data))
-        return File(uri, key, IN_ROOM)
+        return File(uri, key, _InRoom())
 
     def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
         rows = memory.view(self.dtype).reshape(len(files), *self.shape)
@@ -148,9 +141,6 @@ class _InRoom(NamedTuple):
     size: int = 0
     pixels: int = 0
     start: int = 0  # of the room
-
-
-IN_ROOM = _InRoom()
 
 
 @dataclass(frozen=True)
@@ -278,15 +268,6 @@ class Opened(NamedTuple):
     digests: dict[str, str]  # of the files that were not hashed before
 
 
-class Begun(NamedTuple):
-    """A batch that is being read."""
-
-    batch: list[str]
-    keys: list[str]
-    memory: Bytes
-    jobs: list[tuple[Future[list[File]], list[str]]]
-
-
 @dataclass(frozen=True)
 class _Reading:
     """Hands batches out and waits for them, in one thread."""
@@ -298,23 +279,23 @@ class _Reading:
     key: Callable[[str], str]
     stored: Stored
 
-    def begin(self, batch: list[str]) -> Begun:
+    def begin(self, batch: list[str]) -> Callable[[], Opened]:
         sizes, keys = list(map(self.making.size, batch)), list(map(self.key, batch))
         memory, given = self.rooms.take(sum(sizes))
         asked = list(zip(batch, keys, accumulate(sizes[:-1], initial=0), sizes, strict=True))
         parts = [asked[start : start + self.per_job] for start in range(0, len(asked), self.per_job)]
         jobs = [(self.executor.submit(_make, given, part, self.making), [uri for uri, *_ in part]) for part in parts]
-        return Begun(batch, keys, memory, jobs)
+        return partial(self._finish, keys, memory, jobs)
 
-    def finish(self, begun: Begun) -> Opened:
+    def _finish(self, keys: list[str], memory: Bytes, jobs: list[tuple[Future[list[File]], list[str]]]) -> Opened:
         """Wait for its files; those that were hashed only now may be stored under another name."""
-        files = [file for future, uris in begun.jobs for file in self.executor.result(future, uris)]
-        new = {file.uri: file.key for file, key in zip(files, begun.keys, strict=True) if file.key and not key}
+        files = [file for future, uris in jobs for file in self.executor.result(future, uris)]
+        new = {file.uri: file.key for file, key in zip(files, keys, strict=True) if file.key and not key}
         stored = dict(zip(new, self.stored(list(new.values())), strict=True))
         files = [file._replace(picture=None) if stored.get(file.uri) else file for file in files]
         uris = [file.uri for file in files if file.picture is not None]
         faults = [file.fault for file in files if file.fault]
-        return Opened(len(files), uris, self.making.pictures(files, begun.memory), faults, new)
+        return Opened(len(files), uris, self.making.pictures(files, memory), faults, new)
 
 
 class Reader:
@@ -334,15 +315,15 @@ class Reader:
             if making and self._processes_fit(making, batches, largest, together):
                 executor: Executor = self._workers.started
             else:
-                executor = stack.enter_context(Threads(FILE_THREADS if self._decoder else self._options.threads))
+                executor = stack.enter_context(Executor(FILE_THREADS if self._decoder else self._options.threads))
                 if not (making and self._decoder):
                     making = _Opening(self._preparation or self._scorer.prepare, stored)
             rooms = stack.enter_context(_Rooms(together, shared=isinstance(executor, Processes)))
             per_job = 1 if isinstance(making, _Opening) else PER_JOB
             reading = _Reading(executor, making, rooms, per_job, key, stored)
-            opened = in_order(batches, reading.begin, reading.finish, ahead=ahead)
+            opened = in_order(batches, reading.begin, ahead=ahead)
             if self._decoder:  # two threads decode batches on the device while the model works
-                opened = stack.enter_context(Threads(2)).map(self._decoded, opened, ahead=AHEAD)
+                opened = stack.enter_context(Executor(2)).map(self._decoded, opened, ahead=AHEAD)
             yield from opened
 
     def _travelling(self) -> Making | None:

@@ -1,11 +1,9 @@
-"""ScoreMatrix: the cells of one (images × prompts) sheet, with both tables attached."""
-
-from __future__ import annotations
+"""ScoreMatrix: the cells of one table of images × prompts, with both tables attached."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +24,8 @@ CHANNELS: dict[Kind, tuple[str, ...]] = {
     "ranking": ("presence", "log_p_yes", "cosine", "match_logit", "logit_true", "area", "score"),
     "cosine": ("cosine", "match_logit", "log_p_yes", "score"),
 }  # by the kind that a study asks for, the channels that can give it, the best first
-UNITS = {
-    "cosine": "cosine",
-    "match_logit": "match logit",
-    "logit_true": "logit",
-    "log_p_yes": "P(Yes)",
-    "log_p_true": "P(Yes)",
-    "presence": "presence",
-    "area": "area",
-    "score": "score",
-}
+UNITS = {"cosine": "cosine", "match_logit": "match logit", "logit_true": "logit", "presence": "presence"}
+UNITS |= {"log_p_yes": "P(Yes)", "log_p_true": "P(Yes)", "area": "area", "score": "score"}
 PROBABILITIES = ("log_p_yes", "log_p_true", "presence")
 """Channels whose numbers are probabilities whatever the study reads them as."""
 
@@ -77,11 +67,6 @@ def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Fie
     elif kind == "logit" and channel == "cosine":
         cells = cells * settings.get("logit_scale", 1.0) + settings.get("logit_bias", 0.0)
     return Quantity(np.asarray(cells), channel)
-
-
-def is_detector(channels: Sequence[str]) -> bool:
-    """Whether a model with these channels detects or segments, rather than reading texts."""
-    return "presence" in channels
 
 
 @dataclass(frozen=True)
@@ -138,42 +123,41 @@ class ScoreMatrix:
 
     def single_token(self) -> npt.NDArray[np.float64] | None:
         """The probability of the one token that released scripts read; None where the model does not give it."""
-        if "log_p_true" not in self.channels:
-            return None
-        return np.asarray(np.exp(self.channel("log_p_true").astype(np.float64)))
+        given = "log_p_true" in self.channels
+        return np.asarray(np.exp(self.channel("log_p_true").astype(np.float64))) if given else None
 
     def refused(self) -> npt.NDArray[np.bool_] | None:
         """Which questions the model refused to answer; None for a model that cannot refuse."""
         return np.nan_to_num(self.channel("refused")) > 0.5 if "refused" in self.channels else None
 
-    def columns(self, keep: npt.NDArray[np.bool_ | np.integer]) -> ScoreMatrix:
+    def columns(self, keep: npt.NDArray[np.bool_ | np.integer]) -> Self:
         """The prompts that `keep` (a mask or indices) selects."""
         indices = np.flatnonzero(keep) if keep.dtype == bool else keep
         return replace(self, prompts=self.prompts[indices.tolist()], values=self.values[:, indices])
 
-    def rows(self, keep: npt.NDArray[np.bool_ | np.integer]) -> ScoreMatrix:
+    def rows(self, keep: npt.NDArray[np.bool_ | np.integer]) -> Self:
         """The images that `keep` (a mask or indices) selects."""
         indices = np.flatnonzero(keep) if keep.dtype == bool else keep
         return replace(self, images=self.images[indices.tolist()], values=self.values[indices])
 
-    def complete_rows(self) -> ScoreMatrix:
+    def complete_rows(self) -> Self:
         """The images that have a score for every prompt: a softmax over some of the prompts is another quantity."""
         return self.rows(np.asarray(~np.isnan(self.values).any(axis=(1, 2))))
 
-    def level(self, name: str) -> ScoreMatrix:
+    def level(self, name: str) -> Self:
         """The prompts of one level."""
         return self.columns((self.prompts["level"] == name).to_numpy())
 
 
 @dataclass(frozen=True)
 class Task:
-    """One sheet to be filled: every image of `dataset` against every prompt of `prompts`."""
+    """One matrix to be filled: every image of `dataset` against every prompt of `prompts`."""
 
     name: str
     dataset: Dataset
     prompts: PromptSet
-    kind: str = ""  # what is asked, where a study asks several things: its measures pick their sheets by this
-    part: str = ""  # the part of the data set that the sheet is about, such as a branch
+    kind: str = ""  # what is asked, where a study asks several things: its measures pick their matrices by this
+    part: str = ""  # the part of the data set that it is about, such as a branch
 
     def matrix(
         self,
@@ -190,6 +174,6 @@ class Task:
         about = settings or {}, self.dataset, self.kind, self.part
         return ScoreMatrix(self.name, images, prompts, channels, values, *about)
 
-    def sheet_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
+    def matrix_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
         """Stands for the contents of the images and the texts of the prompts."""
         return hashlib.blake2b(image_keys.tobytes() + self.prompts.digest.encode(), digest_size=10).hexdigest()

@@ -5,8 +5,6 @@ are cut here as for one device, and their rows come in order, so that the store 
 only in the workers: what the rest of Beholder asks of a scorer is asked of a worker.
 """
 
-from __future__ import annotations
-
 import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -155,7 +153,7 @@ def on_ray(model: str | Scorer, load: LoadOptions, ray: RayOptions) -> Iterator[
         yield _described(pool, None)
 
 
-def _load(name: str, options: LoadOptions, plugins: list[str]) -> _Model:
+def _load(name: str, options: LoadOptions, plugins: list[str]) -> "_Model":
     load_plugins(plugins)
     no_gpu = options.device == "auto" and not _resources().get("GPU")  # Ray does not hide the GPUs from it
     return _Model(load_model(name, replace(options, device="cpu") if no_gpu else options))
@@ -194,25 +192,16 @@ def _cores() -> int:
     return max(1, int(usable_cores() * mine["GPU"] / gpus))
 
 
-class _Description(NamedTuple):
-    kind: type[RayScorer]
-    spec: ModelSpec
-    channels: tuple[str, ...]
-    batch_size: int
-    notes: list[str]
-    uploads_to: str
-
-
-def _describe(model: _Model, instruction: Instruction | None) -> _Description:
+def _describe(model: _Model, instruction: Instruction | None) -> tuple["type[RayScorer]", tuple[Any, ...]]:
     scorer = model.instructed(instruction).scorer
     kind = RayEmbedder if isinstance(scorer, Embedder) else RayAnswerer if isinstance(scorer, Answerer) else RayScorer
     notes, uploads_to = list(getattr(scorer, "notes", [])), getattr(scorer, "uploads_to", "")
-    return _Description(kind, scorer.spec, scorer.channels, scorer.batch_size, notes, uploads_to)
+    return kind, (scorer.spec, scorer.channels, scorer.batch_size, notes, uploads_to)
 
 
-def _described(pool: RayPool[_Model], instruction: Instruction | None) -> RayScorer:
-    (description,) = pool.map(_describe, [instruction], workers=1)
-    return description.kind(pool, description, instruction)
+def _described(pool: RayPool[_Model], instruction: Instruction | None) -> "RayScorer":
+    ((kind, facts),) = pool.map(_describe, [instruction], workers=1)
+    return kind(pool, instruction, *facts)
 
 
 def _call(model: _Model, arguments: tuple[object, ...], *, instruction: Instruction | None, method: str) -> Any:
@@ -229,17 +218,22 @@ def _score(
     return socket.gethostname(), instructed.scorer.spec.digest, list(scored)
 
 
+@dataclass
 class RayScorer:
     """A model that is in Ray's workers, as a scorer."""
 
-    def __init__(self, pool: RayPool[_Model], description: _Description, instruction: Instruction | None) -> None:
-        self.pool, self._instruction = pool, instruction
-        _, self.spec, self.channels, self.batch_size, self._notes, self.uploads_to = description
+    pool: RayPool[_Model]
+    instruction: Instruction | None
+    spec: ModelSpec
+    channels: tuple[str, ...]
+    batch_size: int
+    model_notes: list[str]
+    uploads_to: str
 
     @property
     def notes(self) -> list[str]:
         """Those of the model, and which libraries differ between the workers' machines."""
-        return [*self._notes, *self.pool.differences]
+        return [*self.model_notes, *self.pool.differences]
 
     def prepare(self, image: Image.Image) -> Prepared:
         return self._call("prepare", image)
@@ -248,7 +242,7 @@ class RayScorer:
         return np.asarray(self._call("score_prepared", prepared, prompts))
 
     def _call(self, method: str, *arguments: object) -> Any:
-        work = partial(_call, instruction=self._instruction, method=method)
+        work = partial(_call, instruction=self.instruction, method=method)
         (answer,) = self.pool.map(work, [arguments], workers=1)
         return answer
 
@@ -259,7 +253,7 @@ class RayScorer:
         size = min(BATCHES_AT_ONCE, max(1, len(batches) // (JOBS_PER_WORKER * self.pool.fleet.workers)))
         parts = (batches[start : start + size] for start in range(0, len(batches), size))
         jobs = ([[(uri, bool(key(uri))) for uri in batch] for batch in part] for part in parts)
-        work = partial(_score, instruction=self._instruction, asked=asked)
+        work = partial(_score, instruction=self.instruction, asked=asked)
         answers = self.pool.map(work, jobs, names=lambda job: [uri for batch in job for uri, _ in batch])
         for machine, digest, answer in answers:
             if digest != self.spec.digest:

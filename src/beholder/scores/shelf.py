@@ -9,8 +9,6 @@ keys of blocks that were seen and their size, date and inode (behind a URI: thei
 a block that is not as it was noted is opened again, and without an index all are.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import logging
@@ -18,6 +16,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import compress, count
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +30,6 @@ from beholder.core.files import Place, can_write, listing, write_whole
 from beholder.core.remote import RemotePath, Status
 
 Floats = npt.NDArray[np.float32]
-Label = Mapping[str, str]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Keys = Sequence[str] | npt.NDArray[np.bytes_]  # strings, or an array of bytes: a million Python strings take 90 MB
@@ -63,7 +61,7 @@ class _Block(NamedTuple):
 class Shelf:
     """Each channel of a row is a list of one fixed length."""
 
-    def __init__(self, folder: Place, label: Label, widths: Mapping[str, int] | None = None) -> None:
+    def __init__(self, folder: Place, label: Mapping[str, str], widths: Mapping[str, int] | None = None) -> None:
         """`label` says whose rows these are; without `widths` of channels the first block decides."""
         self.folder, self._label, self._widths = folder, dict(label), widths
         self._blocks: list[_Block] = []
@@ -130,10 +128,7 @@ class Shelf:
             yield part, self.read(keys[part])
 
     def merge_small_blocks(self) -> None:
-        """Write many small blocks as few large ones: a slow model, or one often stopped, leaves thousands.
-
-        Safe at any moment: the large one is there before the small ones go, and rows may be there twice.
-        """
+        """Write many small blocks as few large ones, which are there before the small ones go: safe at any moment."""
         if len(self._small) < FEW or not can_write(self.folder):
             return
         part: list[int] = []
@@ -214,16 +209,11 @@ class Shelf:
             return
         self._widths = noted["widths"]
         self._places = _Places(*np.frombuffer(body, "<i8").reshape(2, -1))
-        changed = set()
-        for number, (name, stamp, rows) in enumerate(noted["blocks"]):
-            self._blocks.append(_Block(self.folder / name, stamp, rows))
-            if there.get(name) != stamp:
-                changed.add(number)
-                continue
-            self._seen.add(name)
-            if rows < SMALL:
-                self._small.append(number)
-        self._places.drop(changed)
+        self._blocks = [_Block(self.folder / name, stamp, rows) for name, stamp, rows in noted["blocks"]]
+        same = [there.get(block.path.name) == block.stamp for block in self._blocks]
+        self._seen = {block.path.name for block in compress(self._blocks, same)}
+        self._small = [number for number in compress(count(), same) if self._blocks[number].rows < SMALL]
+        self._places.drop({number for number, unchanged in enumerate(same) if not unchanged})
 
     def _write_index(self, there: set[str]) -> None:
         """Note what is known now of the blocks that were found in the folder."""
@@ -310,7 +300,7 @@ class Shelf:
 class _Places:
     """Where the row of each key is: block and row in one number. In arrays, a million rows take 16 MB.
 
-    Keys are told apart by their hash; whoever reads a row compares the key itself. One thread may add while others ask.
+    Keys are found by their hash; whoever reads a row compares the key itself. One thread may add while others ask.
     """
 
     def __init__(self, hashes: Ints | None = None, found: Ints | None = None) -> None:

@@ -5,7 +5,7 @@
     STORE/<spec digest>/images/<block>.parquet            unit vectors by image content (contrastive models)
     STORE/<spec digest>/texts/<block>.parquet             unit vectors by text
     STORE/<spec digest>/scores/<prompts>/<block>.parquet  cells by image content (all other models)
-    STORE/<spec digest>/complete/<sheet>.json             a manifest, written last: this sheet is complete
+    STORE/<spec digest>/complete/<matrix>.json            a manifest, written last: this matrix is complete
     STORE/<spec digest>/**/index                          where the rows of a shelf's blocks are (`shelf.py`)
 
 A block (`shelf.py`) is written whole or not at all (a temporary file, flushed to the disk, then renamed) and never
@@ -16,17 +16,20 @@ STORE may be a URI (`s3://bucket/scores`). There a block is put as one object. D
 blocks too (`STORE/digests/`), for the next machine; this machine's own copy is in the user's cache.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -34,10 +37,16 @@ from beholder.core.digests import SharedDigests, digest
 from beholder.core.errors import MissingData, RemoteError
 from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
+from beholder.core.record import Record
 from beholder.core.remote import RemotePath
 from beholder.core.types import Fields
-from beholder.datasets.dataset import ImageDigests
+from beholder.datasets import DATASETS, load_dataset, own_data
+from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import SCHEMA as PROMPT
+from beholder.prompts.prompt_set import PromptSet
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
@@ -49,7 +58,6 @@ class Store:
     """Everything scored so far, by model."""
 
     def __init__(self, root: str | Place) -> None:
-        """`root` is a folder or a URI."""
         self.root = place(root)
 
     @property
@@ -80,9 +88,9 @@ class Store:
         """The cells of a model that scores pairs; `widths` are the prompts of each channel, if they are known."""
         return self.shelf(self._describe(spec), "scores", prompts_digest, widths)
 
-    def complete(self, spec: ModelSpec, sheet: str, manifest: Mapping[str, object]) -> None:
-        """Say that a sheet is complete; the date of the file says when it was last used."""
-        path, data = self.root / spec.digest / "complete" / f"{sheet}.json", json.dumps(manifest, indent=1).encode()
+    def complete(self, spec: ModelSpec, matrix: str, manifest: Mapping[str, object]) -> None:
+        """Say that a matrix is complete; the date of the file says when it was last used."""
+        path, data = self.root / spec.digest / "complete" / f"{matrix}.json", json.dumps(manifest, indent=1).encode()
         if isinstance(path, RemotePath):  # only by writing it again does it get a new date
             with suppress(RemoteError):
                 write_whole(path, data)
@@ -121,7 +129,7 @@ class StoredModel:
     prompts: int
     blocks: int
     bytes: int
-    last_used: float  # seconds since 1970: when the last block or manifest was written, or a complete sheet was read
+    last_used: float  # seconds since 1970: when the last block or manifest was written, or a complete matrix was read
 
 
 @dataclass
@@ -167,7 +175,6 @@ def leftovers(store: Store) -> list[Place]:
 
 
 def remove_leftovers(paths: Sequence[Place]) -> None:
-    """Delete them."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
             remove_tree(path)
@@ -190,9 +197,8 @@ def verify_store(store: Store, progress: Progress = silent) -> Findings:
     folders_there = {entry.name for entry in listing(store.root) if entry.is_folder}  # studies keep some there
     memory = store.digest_memory.name
     found.refuse_strange(store.root, {memory, f"{memory}-journal", *folders_there})
-    found.notes += [
-        f"{path}: nobody needs it. `beholder store clean --leftovers` removes it." for path in leftovers(store)
-    ]
+    unneeded = "nobody needs it. `beholder store clean --leftovers` removes it."
+    found.notes += [f"{path}: {unneeded}" for path in leftovers(store)]
     if not isinstance(store.root, RemotePath) and store.root.stat().st_mode & 0o077:
         found.notes.append(f"{store.root}: others than its owner can open it. Close it with: chmod -R go= {store.root}")
     return found
@@ -214,16 +220,15 @@ def _spec(folder: Place) -> Fields:
 def _stored_model(folder: Place) -> StoredModel:
     files = [(path, status) for path, status in walk(folder) if not status.is_folder]
     blocks = [path for path, status in files if path.suffix == ".parquet" and status.st_size]
-    images: dict[Place, int] = {}
-    prompts: dict[Place, int] = {}
+    images, prompts = Counter[Place](), Counter[Place]()
     for path in blocks:
         with suppress(OSError, pa.ArrowException), path.open("rb") as file:
             about = pq.ParquetFile(file)
             shelf, rows = path.parent, about.metadata.num_rows
             if shelf.name == "texts":
-                prompts[shelf] = prompts.get(shelf, 0) + rows
+                prompts[shelf] += rows
             else:
-                images[shelf] = images.get(shelf, 0) + rows
+                images[shelf] += rows
                 prompts[shelf] = about.schema_arrow.field(1).type.list_size if shelf.name != "images" else 0
     spec = _spec(folder)
     return StoredModel(
@@ -281,3 +286,116 @@ def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -
         return "is damaged, or was written by an older version."
     held = contents.get(folder / "images", contents.get(folder / "scores" / prompts, 0))
     return f"says that {needed:,} contents were scored; {held:,} are here." if held < needed else ""
+
+
+# The scores behind a run, found by its record: which data, prompts and models they are of
+
+
+def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[ScoreMatrix]:
+    """Every task's matrix as far as the store has it: images without scores are left out, tasks without any too."""
+    if not store.holds(spec):
+        return []
+    uris = list(dict.fromkeys(uri for task in tasks for uri in task.dataset.table["uri"]))
+    keys = dict(zip(uris, store.image_digests().of(uris), strict=True))
+    return [made for task in tasks if (made := _stored(task, keys, spec, store)) is not None]
+
+
+def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Store) -> ScoreMatrix | None:
+    texts = store.texts(spec)
+    contrastive = texts.folder.is_dir()
+    shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
+    own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
+    there = ~shelf.lacks(own_keys)
+    here = [key for key, known in zip(own_keys, there, strict=True) if known]
+    if not here or (contrastive and texts.missing(task.prompts.texts)):
+        return None
+    words = texts.read(task.prompts.texts)["vector"] if contrastive else None
+    parts = []
+    for _, rows in shelf.parts(here):
+        found = rows if words is None else {"cosine": cosines(rows["vector"], words)}
+        parts.append(np.stack(list(found.values()), axis=2))
+    images = task.dataset.table.filter(there)
+    return task.matrix(np.concatenate(parts), tuple(found), images=images, settings=spec.settings)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where pictures and scores lie."""
+
+    data: Path | None = None
+    store: Place = Path("beholder-store")
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Scored(NamedTuple):
+    """A prompt set that was asked of one model on one data set."""
+
+    study: str
+    spec: ModelSpec
+    task: Task
+    root: Path | None  # the folder that its pictures lie in; None for drawn people
+
+
+def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[Scored]:
+    """Everything that a run asked of models; scores made elsewhere are not in a store."""
+    for entry in record.datasets:
+        dataset, root = _opened(entry, places)
+        asked = prompts.filter(dataset=dataset.name)
+        for (study, name), table in asked.group_by(["study", "set"], maintain_order=True):
+            task = Task(str(name), dataset, PromptSet(str(name), table.select(list(PROMPT))))
+            for spec in chain.from_iterable(recorded_specs(record).values()):
+                yield Scored(str(study), spec, task, root)
+
+
+def recorded_specs(record: Record) -> dict[str, list[ModelSpec]]:
+    """The models of a run by name, each in every way in which it was asked; those of imported scores have no spec."""
+    names = set(ModelSpec.__dataclass_fields__)
+    specs = [ModelSpec(**{name: each[name] for name in names}) for each in record.models if names <= set(each)]
+    return {spec.name: [each for each in specs if each.name == spec.name] for spec in specs}
+
+
+def _opened(entry: Fields, places: Places) -> tuple[Dataset, Path | None]:
+    """A data set of the record, and the folder that its pictures must lie in."""
+    name, origin = str(entry.get("name")), str(entry.get("origin"))
+    source = name if name in DATASETS else origin
+    dataset = load_dataset(source, places.data, places.settings)
+    if source in DATASETS and DATASETS[source].embedded:
+        return dataset, None
+    root = places.data if source in DATASETS else Path(own_data(source)[1])
+    assert root is not None
+    folder = root if root.is_dir() else root.parent
+    return replace(dataset, partial=True).present(), folder.resolve()
+
+
+def scores_of(asked: Iterable[Scored], stores: Sequence[Place], wanted: Mapping[str, str | None]) -> pl.DataFrame:
+    """The raw scores with their labels, from whichever store has them; `wanted` names study, model, data set."""
+    frames = [
+        _tidy(matrix).select(*(pl.lit(value).alias(name) for name, value in whose.items()), pl.all())
+        for study, spec, task, _ in asked
+        for whose in [{"study": study, "model": spec.name, "dataset": task.dataset.name}]
+        if all(value in (None, whose[name]) for name, value in wanted.items())
+        for store in stores
+        for matrix in stored_scores([task], spec, Store(store))
+    ]
+    if not frames:
+        raise MissingData(
+            f"{' and '.join(map(str, stores))} has no scores of this run.\nName the store that the audit used, "
+            "store=DIR, or audit again. Scores that were read from files (beholder measure) are in those files."
+        )
+    return pl.concat(frames, how="diagonal")
+
+
+def _tidy(matrix: ScoreMatrix) -> pl.DataFrame:
+    """One row for every image, prompt and channel, with labels; a prompt's that clash are `NAME_of_prompt`."""
+    images = matrix.images
+    prompts = matrix.prompts.select(name for name in matrix.prompts.columns if matrix.prompts[name].count())
+    clashing = {name: f"{name}_of_prompt" for name in prompts.columns if name in images.columns}
+    cells = images.join(prompts.rename(clashing), how="cross")
+    channels = [
+        cells.with_columns(
+            pl.lit(channel).alias("channel"),
+            pl.Series("score", np.asarray(matrix.channel(channel), np.float64).ravel(), nan_to_null=True),
+        )
+        for channel in matrix.channels
+    ]
+    return pl.concat(channels)

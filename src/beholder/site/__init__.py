@@ -1,7 +1,5 @@
 """A static site of many runs and of the published tables: models × questions, with every number's interval."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

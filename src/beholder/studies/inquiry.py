@@ -1,12 +1,10 @@
 """Inquiry: a study on a data set. Which studies are asked, on which data, opened and recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from beholder.comparison import people_of
+from beholder.comparison.groups import people_of
 from beholder.core.errors import UsageError
 from beholder.core.options import option, values_of
 from beholder.core.record import Record
@@ -22,54 +20,41 @@ from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study, Tasks
 
-Own = Mapping[str, object]  # the given options of the studies, by name
+StudyOptions = Mapping[str, object]  # the given options of the studies, by name
 
 
 def chosen_studies(
-    names: Sequence[str], own: Own, *, data: Path | None, dataset: str | None, models: Sequence[object] = ()
+    names: Sequence[str], given: StudyOptions, *, data: Path | None, dataset: str | None, models: Sequence[object] = ()
 ) -> list[Study]:
     """The named studies, the one that an option chooses, or what fits the data at hand; with their own options."""
-    for study in STUDIES.values() if own else ():
-        if any(option.chooses and option.name in own for option in study.options):
-            return [_chosen_by_option(study, names, own, dataset)]
-    embedded = data is None and dataset is None and not models and not own
-    studies = [STUDIES[name] for name in names or _defaults(data=data, dataset=dataset, embedded=embedded)]
+    for study in STUDIES.values() if given else ():
+        for chooser in (each for each in study.options if each.chooses and each.name in given):
+            if set(names) - {study.name} or not dataset:
+                use = "add --dataset NAME or folder:PATH, and remove --study."
+                raise UsageError(f"{chooser.flag} defines its own study: {use}")
+            return [with_study_options(study, given)]
+    studies = [STUDIES[name] for name in names]
+    if not names and data is None and dataset is None and not models and not given:  # embedded models in their world
+        studies = [study for study in STUDIES.values() if study.demo]
+    elif not names:
+        wanted = ("always", "data") if data and dataset is None else ("always",)
+        studies = [study for study in STUDIES.values() if study.default in wanted]
     for study in studies:
         study.refuse_by_name()
-    for name in own:
-        takers = [study.name for study in STUDIES.values() if any(option.name == name for option in study.options)]
-        if not {study.name for study in studies} & set(takers):
-            choosers = [option.flag for taker in takers for option in STUDIES[taker].options if option.chooses]
-            raise UsageError(_goes_with(name, takers, choosers))
-    return [with_own_options(study, own) for study in studies]
+    for name in given:
+        takers = [study for study in STUDIES.values() if any(option.name == name for option in study.options)]
+        if not {study.name for study in studies} & {taker.name for taker in takers}:
+            ways = [option.flag for taker in takers for option in taker.options if option.chooses]
+            named = [taker.name for taker in takers if not any(option.chooses for option in taker.options)]
+            ways += [f"--study {' or '.join(named)}"] if named else []
+            raise UsageError(f"--{name.replace('_', '-')} goes with {' or '.join(ways)}.")
+    return [with_study_options(study, given) for study in studies]
 
 
-def with_own_options(study: Study, own: Own) -> Study:
-    """The study with those options that are its own."""
-    mine = {option.name: own[option.name] for option in study.options if option.name in own}
+def with_study_options(study: Study, given: StudyOptions) -> Study:
+    """The study with those of the given options that are its own."""
+    mine = {option.name: given[option.name] for option in study.options if option.name in given}
     return study.configure(study, mine) if mine and study.configure else study
-
-
-def _chosen_by_option(study: Study, names: Sequence[str], own: Own, dataset: str | None) -> Study:
-    flag = next(option.flag for option in study.options if option.chooses)
-    if set(names) - {study.name} or not dataset:
-        raise UsageError(f"{flag} defines its own study: add --dataset NAME or folder:PATH, and remove --study.")
-    return with_own_options(study, own)
-
-
-def _goes_with(name: str, takers: Sequence[str], choosers: Sequence[str]) -> str:
-    flag = f"--{name.replace('_', '-')}"
-    named = [taker for taker in takers if not any(option.chooses for option in STUDIES[taker].options)]
-    ways = [*choosers, *([f"--study {' or '.join(named)}"] if named else [])]
-    return f"{flag} goes with {' or '.join(ways)}."
-
-
-def _defaults(*, data: Path | None, dataset: str | None, embedded: bool) -> list[str]:
-    """What is asked when no study is named; of the embedded models in their world, the demo."""
-    if embedded:
-        return [study.name for study in STUDIES.values() if study.demo]
-    wanted = ("always", "data") if data and dataset is None else ("always",)
-    return [study.name for study in STUDIES.values() if study.default in wanted]
 
 
 # Inquiries
@@ -133,7 +118,7 @@ class Inquiry:
             self._tasks[made] = list(made(self.dataset))
         return self._tasks[made]
 
-    def changed(self, count: int) -> dict[str, Inquiry]:
+    def changed(self, count: int) -> dict[str, "Inquiry"]:
         """The inquiry after so many small changes of the pictures, each by name."""
         return {name: replace(self, dataset=self.dataset.perturbed(name)) for name in list(CHANGES)[:count]}
 
@@ -161,22 +146,14 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
     dataset = with_bins(dataset, choice.bins)
     if study.name not in record.studies:
         record.studies.append(study.name)
-        if not _as_it_came(study):
-            record.declared[study.name] = study.declaration()
-    record.add_dataset(
-        {
-            "name": dataset.name,
-            "revision": dataset.revision,
-            "licence": dataset.licence,
-            "origin": DATASETS[source].origin if source in DATASETS else source,
-            "images": len(dataset),
-            "of": len(whole),
-            "groups": group_counts(dataset),
-            "persons": _people(study, dataset, choice),
-            **chosen,
-            "notes": list(dataset.notes),
-        }
-    )
+        declared, known = study.declaration(), STUDIES.came_with_beholder(study.name)
+        if not (known and STUDIES[study.name].declaration() == declared):  # Beholder's own page needs no record
+            record.declared[study.name] = declared
+    entry = {name: getattr(dataset, name) for name in ("name", "revision", "licence")}
+    origin = DATASETS[source].origin if source in DATASETS else source
+    entry |= {"origin": origin, "images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
+    people = _people(study, dataset, choice)
+    record.add_dataset({**entry, "persons": people, **chosen, "notes": list(dataset.notes)})
     return Inquiry(study, dataset)
 
 
@@ -205,9 +182,3 @@ def default_dataset(study: Study, data: Path | None) -> str:
     if data is None:
         return (embedded or study.asks.datasets)[0]
     return datasets_here(study, data)[0] if study.asks.all_datasets else study.asks.datasets[0]
-
-
-def _as_it_came(study: Study) -> bool:
-    """Whether it is Beholder's study of that name: then its page is known without a record."""
-    known = STUDIES.came_with_beholder(study.name)
-    return known and STUDIES[study.name].declaration() == study.declaration()

@@ -5,8 +5,6 @@ results table has, so that a run's rows find the printed number. `printed` is in
 last printed place. The machinery in `beholder.published` compares the cells with a run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,12 +20,8 @@ from beholder.studies import STUDIES
 
 PLACE = ("model", "dataset", "metric", "subset", "group", "against", "concept", "template")
 """The columns that tell the numbers of one study apart."""
-CELL: dict[str, pl.DataType] = {
-    **dict.fromkeys(("source", "place", *PLACE), pl.String()),
-    "printed": pl.Float64(),
-    "step": pl.Float64(),
-    "unit": pl.String(),
-}  # the columns of a file of cells
+CELL: dict[str, pl.DataType] = dict.fromkeys(("source", "place", *PLACE, "printed", "step", "unit"), pl.String())
+CELL |= {"printed": pl.Float64(), "step": pl.Float64()}  # the columns of a file of cells
 # The verdicts on a printed number
 EQUAL, WITHIN, DIFFERS = "equal within rounding", "within interval", "differs"
 CANNOT_BE, NOT_MEASURED = "cannot be", "not measured"

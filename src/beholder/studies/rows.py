@@ -4,8 +4,6 @@ A plan runs the engine that judges an audit on noise for the data's own people, 
 earlier run where one is named, else they are assumed, and every row says which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import (
-    FEWEST,
-    TOO_LITTLE,
-    Groups,
-    People,
-    Strata,
-    compare_groups,
-    comparison_at,
-    group_by,
-    judge,
-    people_of,
-    strata_of,
-)
-from beholder.comparison.family import not_judgeable
+from beholder.comparison.family import FEWEST, TOO_LITTLE, comparison_at, judge, not_judgeable
+from beholder.comparison.groups import Groups, People, Strata, group_by, people_of, strata_of
+from beholder.comparison.means import compare_groups
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
 from beholder.core.options import EFFECT, option
 from beholder.core.results import Row
@@ -42,10 +29,7 @@ NO_SPREAD = "all scores are alike: no interval"
 
 
 def mean_row(metric: str, values: npt.NDArray[np.float64], resampler: Resampler, *, half: bool = False) -> Row:
-    """A mean of probabilities; null, with the reason, when there is nothing to take it of.
-
-    `half` takes it in float16, as APA's released scripts do.
-    """
+    """A mean of probabilities, null with the reason without any; `half`: in float16, as APA's released scripts do."""
     known = values[~np.isnan(values)]
     if not known.size:
         return Row(metric, None, 0, PROBABILITY, note="no image to measure")
@@ -104,7 +88,6 @@ def join(notes: Sequence[str | None]) -> str | None:
 
 # Plans
 
-NORMAL = 1.959963984540054
 SEED = 8
 
 

@@ -6,11 +6,10 @@ chapter of the report, planning, calibration trials, printed numbers) lies in th
 `module:attribute` and loaded when it is needed.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -36,50 +35,37 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import ScoreMatrix, Task
 
+_setting = partial(option, panel=STATISTICS, recorded=True)
+
 
 @dataclass(frozen=True)
 class MeasureOptions:
-    """What a measure may be told.
+    """The options of a measure."""
 
-    >>> MeasureOptions(draws=500, delta=0.01).draws
-    500
-    """
-
-    compat: bool = option(
-        False,
-        "Compute as the authors' released scripts do, with their rounding and dropped rows.",
-        panel=STATISTICS,
-        recorded=True,
-    )
-    draws: int = option(2000, "Bootstrap draws behind every interval.", min=100, panel=STATISTICS, recorded=True)
+    compat: bool = _setting(False, "Compute as the authors' released scripts do, with their rounding and dropped rows.")
+    draws: int = _setting(2000, "Bootstrap draws behind every interval.", min=100)
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
     values_only: bool = False
     """Whether intervals and p-values are left out as far as that saves time: `compare` reads values alone."""
-    seed: int = option(20260801, "Seed of everything that is drawn at random.", panel=STATISTICS, recorded=True)
-    delta: float | None = option(
+    seed: int = _setting(20260801, "Seed of everything that is drawn at random.")
+    delta: float | None = _setting(
         None,
         "The largest bias that counts as none. 0.01 means one point of probability, or a factor of 1.01 for a ratio. "
         "Adds an equivalence test.",
         kind=float,
         min=1e-6,
-        panel=STATISTICS,
-        recorded=True,
     )
-    person: str | None = option(
+    person: str | None = _setting(
         None,
         "The column that says who is shown, so that each person counts once. Default: person, name, identity, seed or "
         "subject, whichever comes first; without any of them every picture counts as someone else.",
-        panel=STATISTICS,
-        recorded=True,
     )
-    within: tuple[str, ...] = option(
+    within: tuple[str, ...] = _setting(
         (),
         "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
         "held against them.",
-        panel=STATISTICS,
         parse=values_of,
-        recorded=True,
     )
     shuffles: int = SHUFFLES
     """Shuffles behind every verdict."""
@@ -115,20 +101,11 @@ class Metric:
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
     """The metrics of a study's `metrics.csv`, with `prefix` before their names."""
+    kinds: Mapping[str, Callable[[str], Any]] = {"landmark": float, "paired": bool, "chance_only": bool}
     with path.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Metric(
-                prefix + row["name"],
-                row["topic"],
-                row["unit"],
-                row["meaning"],
-                float(row["landmark"]) if row["landmark"] else None,
-                bool(row["paired"]),
-                bool(row["chance_only"]),
-                row.get("counts") or "images",
-            )
-            for row in csv.DictReader(file)
-        )
+        given = [{name: cell for name, cell in row.items() if cell} for row in csv.DictReader(file)]
+    rows = [{name: kinds.get(name, str)(cell) for name, cell in row.items()} for row in given]
+    return tuple(Metric(**{**row, "name": prefix + row["name"]}) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -146,13 +123,13 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandOptions:
-    """What a command of a study is told."""
+    """What a command of a study is given."""
 
     store: Place
     data: Path | None = None
     measure: MeasureOptions = MeasureOptions()
     progress: Progress = silent
-    own: Fields = field(default_factory=dict)  # the command's own options that were used
+    study_options: Fields = field(default_factory=dict)  # the command's own options that were used
 
 
 class Measured(NamedTuple):
@@ -238,12 +215,7 @@ class Plans:
 
 @dataclass(frozen=True)
 class Study:
-    """A question, what to score, what to measure, and where the rest of the study lies.
-
-    >>> from beholder.studies import STUDIES
-    >>> STUDIES["apa"].metric("apa.bias_ratio").unit
-    'ratio'
-    """
+    """A question, what to score, what to measure, and where the rest of the study lies."""
 
     name: str
     title: str
@@ -260,7 +232,7 @@ class Study:
     demo: bool = False
     """Whether it is part of the demo: neither model, study nor data are named."""
     options: tuple[Option, ...] = ()
-    configure: Callable[[Study, Fields], Study] | None = None
+    configure: Callable[["Study", Fields], "Study"] | None = None
     """The study with the user's own options; given those of `options` that were used."""
     command: Command | None = None
 

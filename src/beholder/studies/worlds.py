@@ -6,20 +6,17 @@ difference there is a false alarm. People are drawn anew in every repetition; wh
 model gives to whom) is the same in all of them, so that true values can be known from a large draw.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from beholder.core.results import Row
+from beholder.core.types import Array
 from beholder.studies.study import MeasureOptions
 
-Array = npt.NDArray[np.float64]
 WORLDS = (
     NOISE := "noise",
     CONSTANTS := "prompt constants",
@@ -35,6 +32,7 @@ WORLDS = (
     ALWAYS_YES := "always yes",
     UNFAIR := "wholly unfair",
 )
+SKEWED = (CONSTANTS, HEAVY_TAILS, TWO_LEVELS)  # worlds whose scores may be skewed
 WOMAN, MAN = GENDERS = ("woman", "man")
 CERTAIN = 4.0  # the score of a model without any doubt, on the normal scale
 
@@ -48,7 +46,7 @@ class Design(NamedTuple):
     unbalanced: bool = False  # four of five women of the first branch and source, four of five men of the second
     spread: float = 1.0  # how much farther apart the scores of the women of the first branch are than all others
 
-    def times(self, factor: int) -> Design:
+    def times(self, factor: int) -> "Design":
         """The same with so many times as many people."""
         return self._replace(women=factor * self.women, men=factor * self.men)
 
@@ -75,8 +73,7 @@ def draw(world: str, design: Design, prompts: int, rng: np.random.Generator) -> 
     """People of a design, drawn anew, and what the world's model makes of them."""
     people = _people(design, rng)
     pictures = people[np.repeat(np.arange(people.height), design.pictures)]
-    ids = pl.Series("image_id", [f"{i}.jpg" for i in range(pictures.height)])
-    table = pictures.with_columns(ids, uri=pl.lit(""))
+    table = pictures.with_columns(image_id=pl.format("{}.jpg", pl.int_range(pl.len())), uri=pl.lit(""))
     return World(table, _scores(world, design, table, prompts, rng))
 
 
@@ -87,15 +84,16 @@ def _people(design: Design, rng: np.random.Generator) -> pl.DataFrame:
     branch, source, race = ((order >> turn) % 2 == 0 for turn in range(3))  # in turn, and not together
     if design.unbalanced:
         branch = source = race = (order % 5 > 0) == (np.arange(count) < design.women)
-    columns = {
-        "person": [f"person {i}" for i in range(count)],
-        "gender": np.repeat(GENDERS, [design.women, design.men]),
-        "branch": np.where(branch, "a", "b"),
-        "source": np.where(source, "x", "y"),
-        "race": np.where(race, "Black", "White"),
-        "brightness": rng.standard_normal(count),
-    }
-    return pl.DataFrame(columns)
+    return pl.DataFrame(
+        {
+            "person": [f"person {i}" for i in range(count)],
+            "gender": np.repeat(GENDERS, [design.women, design.men]),
+            "branch": np.where(branch, "a", "b"),
+            "source": np.where(source, "x", "y"),
+            "race": np.where(race, "Black", "White"),
+            "brightness": rng.standard_normal(count),
+        }
+    )
 
 
 def _scores(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: np.random.Generator) -> Array:
@@ -113,17 +111,13 @@ def _scores(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: 
         SOURCE_ONLY: (table["source"] == "x").to_numpy(),
         BRIGHTNESS_ONLY: table["brightness"].to_numpy(),
     }
-    if world == CONSTANTS:
-        return np.asarray(2 * levels[0] + noise)
     if world in seen:
         return np.asarray(levels[0] * seen[world].astype(np.float64)[:, None] + 0.3 * noise)
-    if world == TIES:
-        return np.asarray(np.round(noise))
-    if world == TWO_LEVELS:
-        return np.asarray(np.where(noise > 0.8, CERTAIN, -CERTAIN) / 2)
     if world == MISSING:
         return np.where(rng.random(noise.shape) < 0.1, np.nan, noise)
-    return noise
+    two_levels = np.where(noise > 0.8, CERTAIN, -CERTAIN) / 2
+    changed = {CONSTANTS: 2 * levels[0] + noise, TIES: np.round(noise), TWO_LEVELS: two_levels}
+    return np.asarray(changed.get(world, noise))
 
 
 def _noise(world: str, design: Design, table: pl.DataFrame, prompts: int, rng: np.random.Generator) -> Array:

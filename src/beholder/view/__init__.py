@@ -1,7 +1,5 @@
 """A local viewer: the pictures behind a number, from the user's own disk, never exported."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,25 +7,24 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from PIL import Image
 
 from beholder._run import Run, load_run
 from beholder.chapter.finding import deciding
-from beholder.comparison import SIGNS, Groups, People, group_by, people_of
+from beholder.comparison.family import SIGNS
+from beholder.comparison.groups import Groups, People, group_by, people_of
 from beholder.core.errors import BadImage, BeholderError, MissingData
 from beholder.core.results import KEY
+from beholder.core.types import Array, Ints
 from beholder.datasets.content import container
 from beholder.datasets.images import DRAWN, files_of, open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.models.spec import ModelSpec
 from beholder.report.report import slug
-from beholder.scores.recorded import Places, recorded, stored_scores
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.scores.store import Store
+from beholder.scores.store import Places, Store, recorded, stored_scores
 
-Scores = npt.NDArray[np.float64]
 BINS = 30
 MOST_VERDICTS = 20
 LARGEST = 1024  # pixels of the longer side of a picture that is sent
@@ -64,7 +61,7 @@ class ScoredSet:
         return self.matrix.images
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> Array:
         """A number for every picture and prompt, the higher the more."""
         assert self.matrix is not None
         return np.asarray(self.matrix.quantity("ranking").cells, dtype=np.float64)
@@ -82,10 +79,10 @@ class ScoredSet:
 
     @cached_property
     def digests(self) -> list[str | None]:
-        """What each picture's content was when the sheet was opened."""
+        """What each picture's content was when the set was opened."""
         return self.store.image_digests().of(self.images["uri"].to_list())
 
-    def selected(self, where: Mapping[str, str]) -> npt.NDArray[np.int_]:
+    def selected(self, where: Mapping[str, str]) -> Ints:
         """The places of pictures with these labels."""
         keep = np.ones(self.images.height, dtype=bool)
         for name, group in where.items():
@@ -94,7 +91,7 @@ class ScoredSet:
             keep &= (self.images[name].cast(pl.String) == group).fill_null(False).to_numpy()
         return np.flatnonzero(keep)
 
-    def ranked(self, prompt: int, where: Mapping[str, str], *, lowest: bool = False) -> npt.NDArray[np.int_]:
+    def ranked(self, prompt: int, where: Mapping[str, str], *, lowest: bool = False) -> Ints:
         """The places of those pictures, the highest score first; pictures without a score are left out."""
         chosen = self.selected(where)
         scores = self.scores[chosen, prompt]
@@ -113,7 +110,7 @@ class ScoredSet:
             raise BeholderError(f"There is no attribute {by!r}. There are: {', '.join(self.attributes)}.")
         return group_by(self.images, (by,))
 
-    def surprising(self, prompt: int, by: str, group: str) -> npt.NDArray[np.int_]:
+    def surprising(self, prompt: int, by: str, group: str) -> Ints:
         """Pictures of a group that score least like it: nearest to the side on which the other groups lie."""
         scores, inside = self.scores[:, prompt], self.groups(by).mask(group)
         higher = np.nanmean(scores[inside]) > np.nanmean(scores[~inside]) if inside.any() and (~inside).any() else True
@@ -151,7 +148,7 @@ class ScoredSet:
     def picture(self, place: int, side: int) -> bytes:
         """A picture as JPEG, made small; refused if it lies outside the data set or is no longer what was scored."""
         if not 0 <= place < self.images.height:
-            raise PictureError(f"This sheet has no picture {place}.")
+            raise PictureError(f"This set has no picture {place}.")
         uri = str(self.images["uri"][place])
         self._check(uri, place)
         try:
@@ -177,9 +174,9 @@ class ScoredSet:
 
 
 def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
-    """Every sheet of the runs that the store has scores for."""
-    sheets = [sheet for folder in folders for sheet in _sheets(folder, load_run(folder), places)]
-    scored = [sheet for sheet in sheets if sheet.matrix is not None]
+    """Every scored set of the runs that the store has scores for."""
+    sets = [each for folder in folders for each in _sets(folder, load_run(folder), places)]
+    scored = [each for each in sets if each.matrix is not None]
     if not scored:
         raise MissingData(
             f"The store {places.store} has no scores of these runs. Name the store that the audit used: --store DIR.\n"
@@ -188,7 +185,7 @@ def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
     return scored
 
 
-def _sheets(folder: Path, run: Run, places: Places) -> Iterable[ScoredSet]:
+def _sets(folder: Path, run: Run, places: Places) -> Iterable[ScoredSet]:
     store, name = Store(places.store), slug(folder.resolve().name)
     compared = deciding(run.results.filter(pl.col("verdict").is_in(list(SIGNS))))
     for study, spec, task, root in recorded(run.record, run.prompts, places):

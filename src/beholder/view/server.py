@@ -4,8 +4,6 @@ Every address begins with the token. Only GET is answered, only for the hosts na
 of another origin.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -25,6 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from beholder.core.errors import BeholderError
+from beholder.core.types import Ints
 from beholder.view import PictureError, ScoredSet
 
 PAGE = Path(__file__).parent / "page"
@@ -62,10 +60,10 @@ class Guard(BaseHTTPMiddleware):
 
 
 class Viewer:
-    """Answers about these sheets; whoever asks has to know the token."""
+    """Answers about these sets; whoever asks has to know the token."""
 
-    def __init__(self, sheets: list[ScoredSet], token: str) -> None:
-        self._sheets, self._token = sheets, token
+    def __init__(self, sets: list[ScoredSet], token: str) -> None:
+        self._sets, self._token = sets, token
 
     def answer(self, work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
         """The work as an endpoint: with the right token, in a thread, and errors of ours as answers."""
@@ -82,45 +80,59 @@ class Viewer:
 
         return endpoint
 
-    def list_sheets(self, request: Request) -> Response:
-        """Everything that can be looked at."""
-        return JSONResponse([described(sheet) for sheet in self._sheets])
+    def list_sets(self, request: Request) -> Response:
+        """Everything that can be looked at: what was asked, and what people can be told apart by."""
+        described = [
+            {
+                "run": scored.run,
+                "study": scored.study,
+                "model": scored.model,
+                "dataset": scored.task.dataset.name,
+                "set": scored.task.name,
+                "images": scored.images.height,
+                "people": scored.people.described(),
+                "prompts": scored.task.prompts.table["text"].to_list(),
+                "attributes": scored.attributes,
+            }
+            for scored in self._sets
+        ]
+        return JSONResponse(described)
 
     def rank(self, request: Request) -> Response:
         """Pictures in the order of their scores, or those that surprise."""
-        (sheet, prompt), query = self._asked(request), request.query_params
+        (scored, prompt), query = self._asked(request), request.query_params
         where = json.loads(query.get("where", "{}"))
         surprise = query.get("surprising")
         order = (
-            sheet.surprising(prompt, surprise, str(where[surprise]))
+            scored.surprising(prompt, surprise, str(where[surprise]))
             if surprise
-            else sheet.ranked(prompt, where, lowest=query.get("order") == "lowest")
+            else scored.ranked(prompt, where, lowest=query.get("order") == "lowest")
         )
         start = max(int(query.get("offset", "0")), 0)
         chosen = order[start : start + min(int(query.get("limit", "60")), MOST_ROWS)]
-        other = _at(self._sheets, query["with"], "sheet") if "with" in query else None
-        return JSONResponse({"total": len(order), "rows": rows(sheet, chosen, prompt, other)})
+        other = _at(self._sets, query["with"], "set") if "with" in query else None
+        return JSONResponse({"total": len(order), "rows": rows(scored, chosen, prompt, other)})
 
     def distributions(self, request: Request) -> Response:
         """The scores of a prompt by group."""
-        sheet, prompt = self._asked(request)
-        return JSONResponse(sheet.distributions(prompt, request.query_params["by"]))
+        scored, prompt = self._asked(request)
+        return JSONResponse(scored.distributions(prompt, request.query_params["by"]))
 
     def nearest(self, request: Request) -> Response:
         """The picture whose score is nearest to a value."""
-        (sheet, prompt), query = self._asked(request), request.query_params
-        place = sheet.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
-        return JSONResponse(rows(sheet, np.array([] if place is None else [place], dtype=int), prompt, None))
+        (scored, prompt), query = self._asked(request), request.query_params
+        place = scored.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
+        return JSONResponse(rows(scored, np.array([] if place is None else [place], dtype=int), prompt, None))
 
     def picture(self, request: Request) -> Response:
         """One picture, made small."""
-        sheet = self._sheets[int(request.path_params["sheet"])]
+        scored = self._sets[int(request.path_params["set"])]
         side = int(request.query_params.get("side", "160"))
-        return Response(sheet.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
+        return Response(scored.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
 
     def _asked(self, request: Request) -> tuple[ScoredSet, int]:
-        sheet = _at(self._sheets, request.query_params["sheet"], "sheet")
-        return sheet, _at(range(len(sheet.task.prompts)), request.query_params["prompt"], "prompt")
+        scored = _at(self._sets, request.query_params["set"], "set")
+        return scored, _at(range(len(scored.task.prompts)), request.query_params["prompt"], "prompt")
 
 
 def _at(things: Sequence[T], place: str, kind: str) -> T:
@@ -137,16 +149,16 @@ def page_file(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=TYPES[path.suffix])
 
 
-def viewer(sheets: list[ScoredSet], token: str, hosts: list[str] | None = None) -> Starlette:
+def viewer(sets: list[ScoredSet], token: str, hosts: list[str] | None = None) -> Starlette:
     """The application; every address begins with `/token/`."""
-    answers = Viewer(sheets, token)
+    answers = Viewer(sets, token)
     works = {
         "": page_file,
-        "api/sheets": answers.list_sheets,
+        "api/sets": answers.list_sets,
         "api/rank": answers.rank,
         "api/distributions": answers.distributions,
         "api/nearest": answers.nearest,
-        "picture/{sheet:int}/{place:int}": answers.picture,
+        "picture/{set:int}/{place:int}": answers.picture,
         "{name:str}": page_file,
     }
     routes = [Route(f"/{{token}}/{path}", answers.answer(work)) for path, work in works.items()]
@@ -155,36 +167,18 @@ def viewer(sheets: list[ScoredSet], token: str, hosts: list[str] | None = None) 
     return Starlette(routes=routes, middleware=middleware)
 
 
-def described(sheet: ScoredSet) -> dict[str, object]:
-    """A sheet for the page: what was asked, and what people can be told apart by."""
-    prompts = sheet.task.prompts.table
-    return {
-        "run": sheet.run,
-        "study": sheet.study,
-        "model": sheet.model,
-        "dataset": sheet.task.dataset.name,
-        "set": sheet.task.name,
-        "images": sheet.images.height,
-        "people": sheet.people.described(),
-        "prompts": prompts["text"].to_list(),
-        "attributes": sheet.attributes,
-    }
-
-
-def rows(
-    sheet: ScoredSet, places: npt.NDArray[np.int_], prompt: int, other: ScoredSet | None
-) -> list[dict[str, object]]:
-    """Pictures with score and labels; with another sheet, the same picture's score there."""
-    labels = sheet.images[places.tolist()].select(list(sheet.attributes)).cast(pl.String).to_dicts()
-    ids = sheet.images["image_id"].to_list()
-    text, elsewhere = sheet.task.prompts.texts[prompt], {}
+def rows(scored: ScoredSet, places: Ints, prompt: int, other: ScoredSet | None) -> list[dict[str, object]]:
+    """Pictures with score and labels; with another set, the same picture's score there."""
+    labels = scored.images[places.tolist()].select(list(scored.attributes)).cast(pl.String).to_dicts()
+    ids = scored.images["image_id"].to_list()
+    text, elsewhere = scored.task.prompts.texts[prompt], {}
     if other is not None and text in (texts := other.task.prompts.texts):
         column = other.scores[:, texts.index(text)]
         elsewhere = dict(zip(other.images["image_id"].to_list(), column.tolist(), strict=True))
     return [
         {
             "place": int(place),
-            "score": number(sheet.scores[place, prompt]),
+            "score": number(scored.scores[place, prompt]),
             "other": number(elsewhere.get(ids[place])),
             "labels": labels[at],
         }

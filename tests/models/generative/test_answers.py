@@ -99,7 +99,7 @@ def test_an_answer_that_cannot_be_written_is_refused() -> None:
             return []
 
     with pytest.raises(ModelError, match="has no way to write 'maybe'"):
-        resolve_answers(Mute("Yes", "No"), "", yes="Yes", no="No", read_off="maybe")
+        resolve_answers(Mute("Yes", "No"), "", yes="Yes", no="No", measure="maybe")
 
 
 def test_a_token_that_can_begin_both_answers_counts_for_neither_and_is_noted() -> None:

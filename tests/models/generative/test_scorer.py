@@ -186,7 +186,7 @@ def test_a_model_that_does_not_answer_is_told_once(
 
 
 def test_the_token_that_a_script_reads_may_be_another_than_the_answers(llava: Any, pictures: list[Image.Image]) -> None:
-    yes, no = (llava.instructed(Instruction("{}", yes="Yes", no="No", read_off=word)) for word in (None, "No"))
+    yes, no = (llava.instructed(Instruction("{}", yes="Yes", no="No", measure=word)) for word in (None, "No"))
     one, other = (score(scorer, pictures[:1], QUESTIONS) for scorer in (yes, no))
     np.testing.assert_array_equal(one[..., 1:4], other[..., 1:4])
     assert np.abs(one[..., 0] - other[..., 0]).max() > 0.01

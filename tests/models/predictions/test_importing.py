@@ -15,7 +15,7 @@ from PIL import Image
 
 from beholder.core.errors import BadScores, UsageError
 from beholder.models.load import load_model
-from beholder.models.predictions import Predictions, import_predictions, is_predictions, mask_share, run_lengths
+from beholder.models.predictions import ScoreFile, import_predictions, is_predictions, mask_share, run_lengths
 
 CATEGORIES = [{"id": 1, "name": "person"}, {"id": 18, "name": "dog"}, {"id": 67, "name": "dining_table"}]
 IMAGES = ["139", "285", "632"]
@@ -41,7 +41,7 @@ def write(tmp_path: Path) -> Write:
     return make
 
 
-def read(path: Path, **options: Any) -> Predictions:
+def read(path: Path, **options: Any) -> ScoreFile:
     return import_predictions(path, IMAGES, CONCEPTS, **options)
 
 
@@ -356,12 +356,11 @@ def test_predictions_are_told_from_score_tables_by_their_path(tmp_path: Path) ->
 
 
 def test_predictions_stand_in_the_place_of_a_score_table(write: Write) -> None:
-    from beholder.scores.imported import Sheet
 
     found = read(write([box(139, 18, 0.5)]))
-    sheet = Sheet(*found[:4])
-    assert (sheet.image_ids, sheet.prompt_ids, sheet.task) == (IMAGES, CONCEPTS, None)
-    assert sheet.cells[0, 0] == 0.5
+    file = ScoreFile(*found[:4])
+    assert (file.image_ids, file.prompt_ids, file.task) == (IMAGES, CONCEPTS, None)
+    assert file.cells[0, 0] == 0.5
 
 
 @pytest.mark.real

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.comparison import verdict_of
+from beholder.comparison.family import verdict_of
 from beholder.core.results import Row, results_table
 from beholder.metrics.group_tests import EQUIVALENT, UNDECIDED
 from beholder.prompts.prompt_set import ONE_LEVEL

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from beholder._run import load_run
 from beholder.cli import app
-from beholder.comparison import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.comparison.groups import REST
 from beholder.core.errors import UnknownName
 from beholder.core.results import Row

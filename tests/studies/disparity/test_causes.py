@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.causes import equal_areas, outranked
+from beholder.studies.disparity.gaps import equal_areas, outranked
 from beholder.studies.disparity.scores import read_concept_scores
 
 PAIR = {"group": "man", "against": "woman"}

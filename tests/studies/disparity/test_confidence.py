@@ -12,7 +12,7 @@ import pytest
 from scipy.special import expit, logit
 
 from beholder.comparison.family import DIFFERENCE
-from beholder.metrics.calibration import calibration, miscalibration
+from beholder.metrics.calibration import Calibrated, miscalibration
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.findings import disparity_findings
 from beholder.studies.disparity.scores import read_concept_scores
@@ -27,7 +27,8 @@ World = Callable[..., ScoreMatrix]
 def test_the_published_errors_of_a_detector_are_measured(matrix: ScoreMatrix, results: pl.DataFrame, one: One):
     data = read_concept_scores(matrix, None)
     women = data.codes == 1
-    expected = calibration(data.scores[women, 0], data.present[women, 0])
+    cells = data.scores[women, 0]
+    expected = Calibrated(cells, data.present[women, 0]).errors(np.ones((len(cells), 1)))
     for metric, value in zip(("ece", "ece_adaptive", "brier"), expected, strict=True):
         row = one(results, metric, group="woman", concept="tie")
         assert row["value"] == pytest.approx(value[0], abs=1e-6)

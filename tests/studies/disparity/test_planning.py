@@ -14,7 +14,7 @@ from beholder.core.errors import UsageError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.gaps import find_gaps
 from beholder.studies.disparity.scores import read_concept_scores
-from beholder.studies.disparity.trials import QUALITY, detectable, plan
+from beholder.studies.disparity.study import QUALITY, detectable, plan
 from beholder.studies.rows import PlanOptions
 from beholder.studies.study import MeasureOptions
 

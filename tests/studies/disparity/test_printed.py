@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from beholder.report.replication import ledger_of
-from beholder.studies.disparity.printed import PRINTED
+from beholder.studies.disparity.study import PRINTED
 from beholder.studies.printed import DIFFERS, NOT_MEASURED
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from beholder.comparison.family import DIFFERENCE
-from beholder.studies.disparity.trials import TRIALS
+from beholder.studies.disparity.study import TRIALS
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import ALWAYS_YES, UNFAIR, VECTORS, Design, draw
 

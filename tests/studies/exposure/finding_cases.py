@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row, results_table
 from beholder.studies.exposure.measures import ADJUSTED, CRUDE, EVERYONE, RATIO, TYPICAL, UNADJUSTED
 

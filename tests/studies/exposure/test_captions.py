@@ -29,6 +29,11 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
     return path
 
 
+def captions_of(file: CaptionFile) -> list[str | None]:
+    """Every caption; None for a record that cannot be read."""
+    return [caption for part in file.parts() for caption in part.captions]
+
+
 def tsv(header: str = "caption") -> str:
     return f"url\t{header}\n" + "".join(f"http://x\t{said}\n" for said in SAID)
 
@@ -61,25 +66,25 @@ def jsonl() -> str:
     ],
 )
 def test_every_layout_gives_its_captions(tmp_path: Path, name: str, text: str):
-    assert list(CaptionFile(write(tmp_path, name, text))) == SAID
+    assert captions_of(CaptionFile(write(tmp_path, name, text))) == SAID
 
 
 def test_parquet_gives_its_captions_and_nulls_are_empty(tmp_path: Path):
     pl.DataFrame({"URL": ["u"] * 5, "TEXT": [*SAID, None]}).write_parquet(tmp_path / "a.parquet", row_group_size=2)
-    assert list(CaptionFile(tmp_path / "a.parquet")) == [*SAID, ""]
+    assert captions_of(CaptionFile(tmp_path / "a.parquet")) == [*SAID, ""]
 
 
 def test_numbers_in_place_of_captions_cannot_be_read(tmp_path: Path):
     pl.DataFrame({"text": [1, 2]}).write_parquet(tmp_path / "a.parquet")
-    assert list(CaptionFile(tmp_path / "a.parquet")) == [None, None]
+    assert captions_of(CaptionFile(tmp_path / "a.parquet")) == [None, None]
     path = write(tmp_path, "a.json", json.dumps({"annotations": [{"caption": 3}, {"id": 1}, {"caption": "x"}]}))
-    assert list(CaptionFile(path)) == [None, None, "x"]
+    assert captions_of(CaptionFile(path)) == [None, None, "x"]
 
 
 def test_another_column_goes_by_its_name_or_without_a_header_by_its_number(tmp_path: Path):
     path = write(tmp_path, "a.tsv", "one\ttwo\nA\tB\n")
-    assert list(CaptionFile(path, "two")) == ["B"]
-    assert list(CaptionFile(path, "2")) == ["two", "B"]
+    assert captions_of(CaptionFile(path, "two")) == ["B"]
+    assert captions_of(CaptionFile(path, "2")) == ["two", "B"]
 
 
 @pytest.mark.parametrize(
@@ -100,19 +105,19 @@ def test_another_column_goes_by_its_name_or_without_a_header_by_its_number(tmp_p
 def test_what_cannot_be_read_is_given_as_none_and_the_rest_is_read(
     tmp_path: Path, name: str, text: bytes, given: list[str | None]
 ):
-    assert list(CaptionFile(write(tmp_path, name, text))) == given
+    assert captions_of(CaptionFile(write(tmp_path, name, text))) == given
 
 
 def test_a_field_without_end_costs_one_record_and_not_the_file(tmp_path: Path):
     path = write(tmp_path, "a.csv", 'caption\nA\n"' + "word " * 30_000 + "\n" + "B\n" * 3)
-    given = list(CaptionFile(path))
+    given = captions_of(CaptionFile(path))
     assert given == ["A", None, "B", "B", "B"]
 
 
 def test_a_line_without_end_is_never_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(captions, "LONGEST_LINE", 64)
     text = "A\n" + "x" * 1000 + "\n" + "y" * 63 + "\nB\n" + "z" * 65
-    assert list(CaptionFile(write(tmp_path, "a.txt", text))) == ["A", None, "y" * 63, "B", None]
+    assert captions_of(CaptionFile(write(tmp_path, "a.txt", text))) == ["A", None, "y" * 63, "B", None]
 
 
 @pytest.mark.slow
@@ -128,8 +133,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str, small_par
             write(tmp_path, name, "text\n" + "\n".join(said))
         del said
         tracemalloc.start()
-        for _ in CaptionFile(tmp_path / name):
-            pass
+        for part in CaptionFile(tmp_path / name).parts():
+            assert len(part.captions)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most
@@ -142,10 +147,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str, small_par
 def test_a_wrong_column_is_answered_with_those_that_exist(tmp_path: Path):
     path = write(tmp_path, "a.tsv", "url\talt\nu\tA\n")
     with pytest.raises(DataError, match=r"(?s)no column 'caption' or 'TEXT' or 'text'. It has: url, alt.*--column"):
-        list(CaptionFile(path))
+        captions_of(CaptionFile(path))
     pl.DataFrame({"alt": ["A"]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"no column 'mine'\. It has: alt"):
-        list(CaptionFile(tmp_path / "a.parquet", "mine"))
+        captions_of(CaptionFile(tmp_path / "a.parquet", "mine"))
 
 
 def test_files_that_are_cut_off_are_told_by_name(tmp_path: Path):
@@ -159,7 +164,7 @@ def test_files_that_are_cut_off_are_told_by_name(tmp_path: Path):
     (tmp_path / "a.json").write_text('{"annotations": [{"caption": "A"}')
     for name in ("a.txt.gz", "b.txt.gz", "a.txt.zst", "b.txt.zst", "a.parquet", "a.json"):
         with pytest.raises(DataError, match=name):
-            list(CaptionFile(tmp_path / name))
+            captions_of(CaptionFile(tmp_path / name))
 
 
 def test_what_is_not_there_or_packed_is_told_at_once(tmp_path: Path):
@@ -228,7 +233,7 @@ def test_files_behind_a_uri_are_read_like_local_ones(tmp_path: Path, name: str):
     uri = f"memory://captions/{name}"
     with fsspec.open(uri, "wb") as file:
         file.write((tmp_path / name).read_bytes())
-    assert list(CaptionFile(uri)) == SAID == list(CaptionFile(f"file://{tmp_path / name}"))
+    assert captions_of(CaptionFile(uri)) == SAID == captions_of(CaptionFile(f"file://{tmp_path / name}"))
     assert CaptionFile(uri).size == (tmp_path / name).stat().st_size
 
 
@@ -253,7 +258,7 @@ def test_what_a_uri_cannot_give_is_told():
 
 def test_half_a_character_is_no_letter_and_spoils_nothing(tmp_path: Path):
     path = write(tmp_path, "a.jsonl", '{"text": "Ana\\ud800Bo"}\n{"text": "x"}')
-    assert [words_of(caption or "") for caption in CaptionFile(path)] == [["ana", "bo"], ["x"]]
+    assert [words_of(caption or "") for caption in captions_of(CaptionFile(path))] == [["ana", "bo"], ["x"]]
 
 
 @pytest.mark.parametrize("number", ["0", "3"])
@@ -261,7 +266,7 @@ def test_a_column_beyond_the_file_is_refused(tmp_path: Path, number: str):
     path = tmp_path / "a.tsv"
     path.write_text("1\tone\n2\ttwo\n")
     with pytest.raises(DataError, match=rf"no column {number}\. Its columns are numbered 1 to 2"):
-        list(CaptionFile(path, number))
+        captions_of(CaptionFile(path, number))
 
 
 cells = st.text(st.sampled_from("ab é"), max_size=3)
@@ -277,4 +282,4 @@ def test_a_column_of_a_tsv_is_that_of_lines_with_all_cells(
     path.write_text("".join(f"{row}\n" for row in ("x\ty\tz", *rows)))
     split = [row.split("\t") for row in rows if row]
     expected = [row[index] if len(row) == 3 else None for row in split]
-    assert list(CaptionFile(path, "xyz"[index])) == expected
+    assert captions_of(CaptionFile(path, "xyz"[index])) == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE
 from beholder.studies.exposure.chapter import exposure_findings
 
 spec = importlib.util.spec_from_file_location("cases", Path(__file__).with_name("finding_cases.py"))

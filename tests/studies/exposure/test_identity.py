@@ -13,7 +13,7 @@ from beholder._run import Run
 from beholder.cli import app
 from beholder.core.errors import MissingData, UsageError
 from beholder.datasets import load_dataset
-from beholder.studies.exposure.expose import identity_scores
+from beholder.studies.exposure.study import identity_scores
 
 pytestmark = pytest.mark.real
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.exposure.measures import EVERYONE, UNADJUSTED, identity_rows

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from beholder.comparison import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.results import Row
 from beholder.studies.exposure.counting import Counts, Tally
 from beholder.studies.exposure.measures import (

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import gmean
 
-from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row, results_table
 from beholder.studies.exposure.chapter import exposure_findings
@@ -124,7 +124,7 @@ def test_a_branch_with_few_women_has_a_value_and_no_verdict():
 
 def test_where_branch_and_gender_are_the_same_the_crude_ratio_is_judged_and_the_row_says_so():
     row = ratios(made_people(np.arange(40) % 7, (20, 0), (0, 20)))[EVERYONE, TYPICAL]
-    assert "gender and branch cannot be told apart here" in row.note
+    assert "gender and branch cannot be distinguished here" in row.note
     assert row.verdict == NONE_FOUND
 
 

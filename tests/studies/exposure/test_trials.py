@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beholder.comparison import DIFFERENCE
-from beholder.studies.exposure.measures import RATIO
-from beholder.studies.exposure.trials import TRIALS
+from beholder.comparison.family import DIFFERENCE
+from beholder.studies.exposure.measures import RATIO, TRIALS
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, WORLDS, Design, draw
 

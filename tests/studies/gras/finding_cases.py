@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.comparison import verdict_of
+from beholder.comparison.family import verdict_of
 from beholder.core.results import Row, results_table
 
 POINTS = (("a gap", 0.12, 0.03, 0.002), ("no gap at all", 0.0, 0.03, 1.0), ("a small gap", 0.004, 0.001, 0.004))
@@ -83,7 +83,7 @@ def _within() -> Iterator[tuple[str, pl.DataFrame]]:
         ("kept", 0.002, 0.11),
         ("none", 1.0, 0.0),
     ):
-        plain = gap("kind", 0.12, None, p, note="gender and age cannot be told apart here")
+        plain = gap("kind", 0.12, None, p, note="gender and age cannot be distinguished here")
         decided = gap("kind", value, 0.03, p, variant="within source, race")
         yield f"gap {name} within the source", table([*biased("gender"), plain, decided])
     plain, decided = gap("kind", 0.01, None, 0.7), gap("kind", 0.01, 0.05, 0.7, variant="within source")

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import read_traits
+from beholder.studies.gras.study import PRINTED
 from beholder.studies.printed import Check
 
 

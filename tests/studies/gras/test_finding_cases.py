@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 from studies.gras.finding_cases import cases
 
+from beholder.chapter.finding import FOUND, metric_rows
 from beholder.comparison.family import VERDICTS
 from beholder.studies.gras.chapter import CHAPTER, gras_tables
 from beholder.studies.gras.charts import gras_figures, valence_title
 from beholder.studies.gras.findings import FINDERS, gras_findings
-from beholder.studies.gras.phrases import gaps, other_gaps, valence_shares
+from beholder.studies.gras.phrases import gaps, other_gaps
 
 CASES = list(cases())
 
@@ -51,7 +52,7 @@ def test_sentences_tables_and_charts_ask_one_rule(results: pl.DataFrame) -> None
     for figure in gras_figures(results):
         if figure.name == "gaps" and table.height:
             assert figure.titled(findings).title == next(f.headline for f in findings if f.kind == "gap")
-    shares = valence_shares(results)
+    shares = metric_rows(results, "valence_share").with_columns(found=FOUND)
     if shares.height:
         rows = [{**row, "valence": row["concept"]} for row in shares.to_dicts()]
         (finding,) = [f for f in gras_findings(results) if f.kind == "valence"]
@@ -71,7 +72,7 @@ def test_none_found_says_how_large_a_difference_could_still_be() -> None:
     results = dict(CASES)["gap lost within the source"]
     (finding,) = [f for f in gras_findings(results) if f.kind == "gap"]
     assert "A difference of up to 4.0 points may still be there." in finding.sentence
-    assert finding.sentence.endswith("Note: gender and age cannot be told apart here.")
+    assert finding.sentence.endswith("Note: gender and age cannot be distinguished here.")
 
 
 def test_a_gap_is_said_as_it_was_judged_and_the_published_one_beside_it() -> None:

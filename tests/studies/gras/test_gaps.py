@@ -58,8 +58,8 @@ def test_labels_that_coincide_are_judged_as_they_are_and_said_to_be_one(world, m
     assert called(rows) == {"gender", "age"}
     found = gras_findings(results_table(rows, study="gras", model="m", dataset="d"))
     sentences = " ".join(finding.sentence for finding in found if finding.kind == "gap")
-    assert "gender and age cannot be told apart here" in sentences
-    assert "age and gender cannot be told apart here" in sentences
+    assert "gender and age cannot be distinguished here" in sentences
+    assert "age and gender cannot be distinguished here" in sentences
 
 
 def test_opposite_gaps_in_two_sources_do_not_cancel(world, measure):

@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from beholder.comparison import compare_groups, group_by, judge, people_of, strata_of
+from beholder.comparison.family import judge
+from beholder.comparison.groups import group_by, people_of, strata_of
+from beholder.comparison.means import compare_groups
 from beholder.core.results import Row, results_table
 from beholder.datasets.dataset import Dataset
 from beholder.studies.gras.study import ANSWERS, plan

@@ -66,7 +66,7 @@ def test_compat_sends_the_strings_of_all_ten_released_scripts(shared: Path):
         sent = form.replace("{}", instruction.ask("{question}"))
         blanks = re.sub(r"<(\d+) blanks>", lambda match: " " * int(match[1]), script["prompt (runs of blanks counted)"])
         assert sent == blanks, script["script"]
-        assert repr(instruction.read_off or instruction.yes) == script["token"]
+        assert repr(instruction.measure or instruction.yes) == script["token"]
         assert side(script["images"]) == {"none": None, "256x256": (256, 256)}[script["image resized to"]]
 
 

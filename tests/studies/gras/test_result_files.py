@@ -13,8 +13,8 @@ import pytest
 from beholder.metrics.group_tests import GroupTest, Moments
 from beholder.studies.gras.gaps import above_mean
 from beholder.studies.gras.groups import Compared
-from beholder.studies.gras.printed import gras_results
 from beholder.studies.gras.prompts import VALENCES, read_traits
+from beholder.studies.gras.study import gras_results
 
 pytestmark = pytest.mark.real
 ATTRIBUTES = {"gender": "gender", "race": "race", "age": "age", "Skin Tone": "skin_tone"}

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import people_of
+from beholder.comparison.groups import people_of
 from beholder.studies.gras.groups import Answers, Grouped
 from beholder.studies.gras.measures import WordingShares
 

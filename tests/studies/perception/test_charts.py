@@ -13,8 +13,7 @@ import vl_convert
 from studies.perception.worlds import OPTIONS, designed, matrix, measured, noise, photographs, rng
 
 from beholder.chapter.charts import Figure
-from beholder.studies.perception.charts import perception_figures
-from beholder.studies.perception.panels import Panels
+from beholder.studies.perception.charts import Panels, perception_figures
 from beholder.studies.perception.study import perception_study
 
 

@@ -10,7 +10,7 @@ import pytest
 from causalface_imitation import imitate
 from studies.perception.worlds import PROMPTS, designed, matrix, measured, one, rng
 
-from beholder.comparison import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.datasets.causalface import load
 from beholder.studies.perception.design import matched_sets
 from beholder.studies.perception.prompts import DIMENSIONS

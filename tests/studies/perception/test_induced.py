@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from studies.perception.worlds import OPTIONS, PROMPTS, designed, matrix, measured, one, rng
 
-from beholder.studies.perception.design import draw_pairs
+from beholder.studies.perception.design import PAIRS, draw_pairs
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import read_judged
 from beholder.studies.study import MeasureOptions
@@ -33,14 +33,14 @@ def test_induced_variation_is_the_median_absolute_difference_and_attributes_are_
     cells = rng(7).normal(0.2, 0.004, (images.height, prompts.height))
     cells[:, (prompts["concept"] != "").to_numpy()] += 0.004 * images["smiling"].to_numpy()[:, None]
     table = measured(matrix(images, cells))
-    first, second = draw_pairs(images, "smiling", OPTIONS.rng())
+    first, second = draw_pairs(images, "smiling", OPTIONS.rng(), PAIRS)
     judged = read_judged(matrix(images, cells), DIMENSIONS)
     scores = judged.by_dimension(judged.delta)
     expected = np.median(np.abs(scores[first, 0] - scores[second, 0]))
     row = one(table, "induced_variation", subset="smiling", concept="warmth")
     assert row["value"] == pytest.approx(expected)
     test = one(table, "induced_variation_test", group="age", against="smiling")
-    drawn = [draw_pairs(images, name, OPTIONS.rng()) for name in ("age", "smiling")]
+    drawn = [draw_pairs(images, name, OPTIONS.rng(), PAIRS) for name in ("age", "smiling")]
     apart = [np.abs(scores[a] - scores[b]) for a, b in drawn]
     assert test["value"] == pytest.approx(stats.mannwhitneyu(*map(np.ravel, apart)).statistic / 8000**2)
     assert (test["n"], test["verdict"], test["p_value"]) == (2 * 8000, None, None)

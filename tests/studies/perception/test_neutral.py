@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from studies.perception.worlds import designed, matrix, measured, one, photographs, rng
 
-from beholder.studies.perception.neutral import AT_REST, neutral_rows
+from beholder.studies.perception.bias import AT_REST, neutral_rows
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import Judged, read_judged
 from beholder.studies.study import MeasureOptions

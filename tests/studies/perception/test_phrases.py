@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from beholder.studies.perception import phrases
+from beholder.studies.perception import findings as phrases
 
 
 @pytest.mark.parametrize(

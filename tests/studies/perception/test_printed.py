@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from beholder.report.replication import DATA, ledger_of
-from beholder.studies.perception.printed import PRINTED
+from beholder.studies.perception.study import PRINTED
 from beholder.studies.printed import EQUAL, NOT_MEASURED
 
 

@@ -21,7 +21,8 @@ from studies.perception.worlds import (
     words_of,
 )
 
-from beholder.comparison import DIFFERENCE, group_by
+from beholder.comparison.family import DIFFERENCE
+from beholder.comparison.groups import group_by
 from beholder.core.results import Row
 from beholder.studies.perception.bias import ranking_rows, top_sizes
 from beholder.studies.perception.prompts import DIMENSIONS, all_words
@@ -31,7 +32,7 @@ from beholder.studies.study import MeasureOptions
 
 def ranked(judged: Judged, *, by: str = "gender", seed: int = 1, compat: bool = False) -> list[Row]:
     options = MeasureOptions(permutations=20, shuffles=299, seed=seed, compat=compat)
-    return list(ranking_rows(judged, [group_by(judged.images, (by,))], options))
+    return list(ranking_rows(judged, [group_by(judged.images, (by,))], options, ()))
 
 
 def called(rows: list[Row]) -> bool:

@@ -10,11 +10,10 @@ import pytest
 from scipy import stats
 from studies.perception.worlds import OPTIONS
 
-from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.studies.perception.prompts import DIMENSIONS, all_words
-from beholder.studies.perception.ratings import rating_rows, read_ratings
-from beholder.studies.perception.scores import Judged
+from beholder.studies.perception.scores import Judged, rating_rows, read_ratings
 
 
 @pytest.fixture

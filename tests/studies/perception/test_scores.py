@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from studies.perception.worlds import PROMPTS, matrix, measured, one, photographs, rng
 
-from beholder.comparison import group_by
+from beholder.comparison.groups import group_by
 from beholder.core.errors import DataError
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.perception.prompts import DIMENSIONS, NEUTRAL, Dimension

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beholder.comparison import DIFFERENCE
-from beholder.studies.perception.trials import TRIALS
+from beholder.comparison.family import DIFFERENCE
+from beholder.studies.perception.study import TRIALS
 from beholder.studies.study import MeasureOptions
 from beholder.studies.worlds import BRANCH_ONLY, DESIGNS, NOISE, UNFAIR, VECTORS, Design, World, draw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from beholder._run import Run
-from beholder.comparison import verdict_of
+from beholder.comparison.family import verdict_of
 from beholder.core.results import Row, results_table
 from beholder.studies.pfi.chapter import CHAPTER
 

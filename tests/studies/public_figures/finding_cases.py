@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.comparison import verdict_of
+from beholder.comparison.family import verdict_of
 from beholder.core.results import Row, results_table
 
 Case = tuple[str, pl.DataFrame]

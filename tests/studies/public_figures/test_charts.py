@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from beholder._run import Run
-from beholder.comparison import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.results import Row
 from beholder.studies.apa.printed import EIGHT
 from beholder.studies.public_figures.charts import (

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from beholder._run import Run
 from beholder.chapter.finding import Finding
-from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE, verdict_of
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE, verdict_of
 from beholder.core.results import Row
 
 

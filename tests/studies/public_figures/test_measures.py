@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.comparison.means import OPEN
 from beholder.core.results import Row
 from beholder.prompts.prompt_set import prompt_set

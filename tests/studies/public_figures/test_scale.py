@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.comparison import judge, verdict_of
+from beholder.comparison.family import judge, verdict_of
 from beholder.core.results import Row, results_table
 from beholder.studies.apa.printed import EIGHT, PRINTED
 from beholder.studies.public_figures.chapter import scale_tables

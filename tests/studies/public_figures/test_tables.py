@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from beholder._run import Run
 from beholder.chapter.chapter import Cell, Table
-from beholder.comparison import verdict_of
+from beholder.comparison.family import verdict_of
 from beholder.core.results import Row
 from beholder.report.exports import markdown
 from beholder.studies.public_figures.chapter import public_figure_tables

@@ -5,8 +5,6 @@ unknown architectures, code of the folder's own. What all adapters share is here
 scores computed together are those of the model's own forward pass.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -22,10 +20,10 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, UnusableScore, is_panic
-from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
+from beholder.models.checkpoint.files import CheckpointFiles, read_config
 from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
 from beholder.models.scorer import CutTexts, Floats, Prepared, Scorer
-from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Settings, Tensor
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
 
 try:
     import torch as torch  # for the adapters too
@@ -50,11 +48,12 @@ class Checkpoint(NamedTuple):
 
 
 def load_checkpoint(
-    files: CheckpointFiles, *, device: str, precision: str, trust: bool, auto: str, placement: Mapping[str, object] = {}
+    files: CheckpointFiles, options: LoadOptions, *, auto: str = "AutoModel", placement: Mapping[str, object] = {}
 ) -> Checkpoint:
     """Model and processors of one folder by the class `auto` of transformers; `placement`: its device_map and such."""
-    folder, common = files.folder, {"local_files_only": True, "trust_remote_code": trust}
-    _refuse_unknown_code(folder, trust)
+    folder, device, precision = files.folder, resolve_device(options.device), options.resolved_precision
+    common = {"local_files_only": True, "trust_remote_code": options.trust_remote_code}
+    _refuse_unknown_code(folder, options.trust_remote_code)
     with as_model_error(folder), captured_warnings() as messages:
         model, info = getattr(transformers, auto).from_pretrained(
             folder,
@@ -235,28 +234,6 @@ def replaced(owner: object, name: str, value: object) -> Iterator[None]:
 SMALL = 10_000_000  # parameters of a model that is slower on several threads than on one, far slower on a busy machine
 
 
-class Opened(NamedTuple):
-    """A checkpoint as it was loaded: where it runs, in which precision, and where it comes from."""
-
-    checkpoint: Checkpoint
-    device: str
-    precision: str
-    origin: Origin
-
-    def spec(self, name: str, adapter: str, settings: Settings) -> ModelSpec:
-        """The spec of this checkpoint."""
-        return ModelSpec(name, adapter, *self.origin, self.precision, settings)
-
-
-def open_checkpoint(folder: Path, options: LoadOptions, origin: Origin | None, *, auto: str = "AutoModel") -> Opened:
-    """Load a folder as the options say; `origin` says where it came from if that is not the folder itself."""
-    device, precision = resolve_device(options.device), options.resolved_precision
-    files = find_files(folder, allow_pickle=options.allow_pickle)
-    trust = options.trust_remote_code
-    checkpoint = load_checkpoint(files, device=device, precision=precision, trust=trust, auto=auto)
-    return Opened(checkpoint, device, precision, origin or files.origin)
-
-
 class TorchScorer:
     """Device, precision, batch size, the proof, and the notes on texts that were cut."""
 
@@ -265,22 +242,23 @@ class TorchScorer:
     batch_sizes: ClassVar[Mapping[str, int]] = {"cpu": 8}  # by kind of device; that of the CPU for any other
     scale: ClassVar[str] = "cosine"  # what a score is, for the proof's tolerance
     preparation: Preparation | None = None  # what worker processes do with a picture
+    loader_notes: Sequence[str] = ()
     decoder: Decoder | None = None  # what decodes files on the GPU, if that was asked for
     _arithmetic: Arithmetic | None = None  # what is then left to do on the device
     _own: Callable[[Sequence[Prepared], str], Output]  # scores of one pair by its own forward pass, nothing kept
 
-    def __init__(
-        self, spec: ModelSpec, *, device: str, batch_size: int | None, max_length: int, notes: Sequence[str]
-    ) -> None:
-        self.spec = spec
-        self.batch_size = batch_size or self.batch_sizes.get(device.partition(":")[0], self.batch_sizes["cpu"])
-        self._device, self._dtype = device, getattr(torch, spec.precision)
-        self._cut, self._loader_notes = CutTexts(max_length), notes
+    def __init__(self, spec: ModelSpec, options: LoadOptions, *, max_length: int) -> None:
+        self.spec, self._device, self._dtype = spec, resolve_device(options.device), getattr(torch, spec.precision)
+        self.batch_size = options.batch_size or self._by_device(self.batch_sizes)
+        self._cut = CutTexts(max_length)
+
+    def _by_device(self, sizes: Mapping[str, int]) -> int:
+        return sizes.get(self._device.partition(":")[0], sizes["cpu"])
 
     @property
     def notes(self) -> list[str]:
         """What a reader of the scores should know: the loader's remarks, texts that were cut."""
-        return [*self._loader_notes, *self._cut.notes]
+        return [*self.loader_notes, *self._cut.notes]
 
     def proved(self, source: Path | str, library: str = LIBRARY) -> Self:
         """Itself; raises unless its scores are those of the model's own forward pass, to the precision's tolerance."""

@@ -5,8 +5,6 @@ repositories have only pickled weights on `main`, and the hub's own conversion o
 request: that is used, as transformers does. No torch here: a wrong folder is reported before torch is imported.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

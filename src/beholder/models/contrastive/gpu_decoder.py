@@ -5,8 +5,6 @@ down. nvJPEG's pixels are not Pillow's (0.6 of 255 apart on average), so the spe
 may not read as Pillow does (other formats, four colours, rotated pictures) is left to Pillow.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby

@@ -14,8 +14,6 @@
 may be left out. A wrong key is named, with its file.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os
@@ -23,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -107,12 +105,12 @@ def _is_list(value: object, kind: type) -> bool:
 
 
 # By the type of a field: what its value in config.json must be, in words; whether it is that; what becomes of it.
-FORMS: dict[str, tuple[str, Callable[[Any], bool], Callable[[Any], object]]] = {
-    "str": ("a text", lambda value: isinstance(value, str) and value != "", str),
-    "int": ("a whole number above 0", lambda value: type(value) is int and value > 0, int),
-    "float": ("a number", lambda value: _is_list([value], float), float),
-    "tuple[str, ...]": ("a list of texts", lambda value: _is_list(value, str), tuple),
-    "tuple[float, ...]": (
+FORMS: dict[object, tuple[str, Callable[[Any], bool], Callable[[Any], object]]] = {
+    str: ("a text", lambda value: isinstance(value, str) and value != "", str),
+    int: ("a whole number above 0", lambda value: type(value) is int and value > 0, int),
+    float: ("a number", lambda value: _is_list([value], float), float),
+    tuple[str, ...]: ("a list of texts", lambda value: _is_list(value, str), tuple),
+    tuple[float, ...]: (
         "three numbers, one per colour",
         lambda value: _is_list(value, float) and len(value) == 3,
         lambda value: tuple(map(float, value)),
@@ -155,7 +153,7 @@ def _part(cls: type[Part], values: ConfigFile, path: Path, section: str = "", **
         value = held.get(each.name)
         if each.name in known or (value is None and each.default is not MISSING):
             continue
-        wanted, fits, made = FORMS[str(each.type).removesuffix(" | None")]
+        wanted, fits, made = FORMS[each.type if each.type in FORMS else get_args(each.type)[0]]
         if not fits(value):
             raise _wrong(path, f"{prefix}{each.name}", wanted, value)
         found[each.name] = made(value)

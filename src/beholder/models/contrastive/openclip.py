@@ -5,8 +5,6 @@ text length that go with its weights. What open_clip only warns of and what move
 another activation than the weights were trained with, position embeddings stretched to another size.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import logging
@@ -16,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 from PIL import Image
 
@@ -85,16 +83,16 @@ class OpenClipContrastive(TorchContrastive):
     """Cosine similarity by `encode_image` and `encode_text`."""
 
     def __init__(
-        self, model: Module, tokenizer: Processor, spec: ModelSpec, transform: Transform | None = None, **options: Any
+        self, model: Module, tokenizer: Processor, spec: ModelSpec, options: LoadOptions, transform: Transform | None
     ) -> None:
-        super().__init__(model, spec, max_length=tokenizer.context_length, **options)
+        super().__init__(model, spec, options, max_length=tokenizer.context_length)
         self._tokenizer = tokenizer
         own = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
         self._transform = ByTransform(transform or own)
         self._prepare_apart(proven(transform_split(model.visual.preprocess_cfg), self._transform), self._transform)
 
     @classmethod
-    def from_name(cls, rest: str, options: LoadOptions) -> OpenClipContrastive:
+    def from_name(cls, rest: str, options: LoadOptions) -> Self:
         """Load what `openclip:` is followed by: `ARCHITECTURE/TAG` or `ARCHITECTURE/FILE`."""
         architecture, _, source = rest.partition("/")
         if architecture not in open_clip.list_models():
@@ -110,13 +108,14 @@ class OpenClipContrastive(TorchContrastive):
         config = {"architecture": architecture, "config": as_json(open_clip.get_model_config(architecture))}
         settings = {**config, **object_settings(model, tokenizer)}
         spec = ModelSpec(f"openclip:{rest}", "openclip", *weights.origin, options.resolved_precision, settings)
-        scorer = cls(model, tokenizer, spec, device=device, batch_size=options.batch_size, notes=weights.notes)
+        scorer = cls(model, tokenizer, spec, options, None)
+        scorer.loader_notes = weights.notes
         return scorer.proved(weights.file, LIBRARY)
 
     @classmethod
     def from_objects(
         cls, model: Module, preprocess: Transform, tokenizer: Processor, options: LoadOptions, *, name: str | None
-    ) -> OpenClipContrastive:
+    ) -> Self:
         """A copy of a loaded model with the preprocessing and the tokenizer that it is used with."""
         # `create_model_and_transforms` gives two transforms; the one for training crops at random.
         if any(not torch.equal(preprocess(picture), preprocess(picture)) for picture in probes()):
@@ -131,8 +130,7 @@ class OpenClipContrastive(TorchContrastive):
         settings = {**object_settings(copied, tokenizer), "modules": repr(copied), "tokens": tokens}
         settings["image_processor"] = repr(preprocess)
         spec = ModelSpec(called, "openclip", "object", _weights_digest(copied), precision, settings)
-        scorer = cls(copied, tokenizer, spec, preprocess, device=device, batch_size=options.batch_size, notes=())
-        return scorer.proved(called, LIBRARY)
+        return cls(copied, tokenizer, spec, options, preprocess).proved(called, LIBRARY)
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""

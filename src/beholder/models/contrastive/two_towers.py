@@ -5,14 +5,12 @@ tokenizer settings. When a model is loaded, one picture and one text are scored 
 bias` must equal the logit of the model's own forward pass, or the model is refused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -20,17 +18,16 @@ from PIL import Image
 from beholder.core.errors import ModelError
 from beholder.models.checkpoint.checkpoint import (
     Checkpoint,
-    Opened,
     Recorded,
     TorchScorer,
     as_model_error,
     image_settings,
+    load_checkpoint,
     model_class,
-    open_checkpoint,
     running,
     torch,
 )
-from beholder.models.checkpoint.files import Origin, read_config
+from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
 from beholder.models.contrastive import gpu_decoder
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, embed_in_batches, unit_rows
@@ -68,8 +65,8 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 
     batch_sizes: ClassVar = {"cpu": 16, "cuda": 256, "mps": 32}
 
-    def __init__(self, model: Module, spec: ModelSpec, **options: Any) -> None:
-        super().__init__(spec, **options)
+    def __init__(self, model: Module, spec: ModelSpec, options: LoadOptions, *, max_length: int) -> None:
+        super().__init__(spec, options, max_length=max_length)
         self._model = model
         self._embed_recorded = Recorded(self._embed_images)
 
@@ -119,41 +116,42 @@ class TransformersContrastive(TorchContrastive):
     """Cosine similarity by `get_image_features` and `get_text_features`."""
 
     adapter: ClassVar[str] = "transformers"
+    brings_processor: ClassVar[bool] = True  # whether the folder must hold an image processor
 
-    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, *, device: str, batch_size: int | None = None) -> None:
-        model, self._image_processor, self._tokenizer, notes = checkpoint
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, options: LoadOptions) -> None:
+        model, self._image_processor, self._tokenizer, self.loader_notes = checkpoint
         self._text = text_settings(checkpoint)
-        limit = self._text.max_length
-        super().__init__(model, spec, device=device, batch_size=batch_size, max_length=limit, notes=notes)
+        super().__init__(model, spec, options, max_length=self._text.max_length)
         self._leave_preparing_to_workers()
 
     @classmethod
     def from_folder(
         cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
-    ) -> TransformersContrastive:
+    ) -> "TransformersContrastive":
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        opened = cls._open(folder, options, origin)
-        checkpoint = opened.checkpoint
+        files = find_files(folder, allow_pickle=options.allow_pickle, image_processor=cls.brings_processor)
+        checkpoint = cls._load(files, options)
         with as_model_error(folder):
             if _type(checkpoint.model.config).eager:
                 checkpoint.model.set_attn_implementation("eager")
-            spec = opened.spec(name, cls.adapter, settings_of(checkpoint._replace(model=cls._towers(checkpoint.model))))
+            settings = settings_of(checkpoint._replace(model=cls._towers(checkpoint.model)))
+            spec = ModelSpec(name, cls.adapter, *(origin or files.origin), options.resolved_precision, settings)
             kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
-            scorer = kind(checkpoint, spec, device=opened.device, batch_size=options.batch_size)
+            scorer = kind(checkpoint, spec, options)
         return scorer.proved(folder)
 
     @classmethod
-    def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:
+    def _load(cls, files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
         """The checkpoint; raises, before any weights are read, if its model type has not an image and a text tower."""
-        model_type = read_config(folder).get("model_type")
+        model_type = read_config(files.folder).get("model_type")
         model = model_class(model_type)
         if model and not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
             raise ModelError(
-                f"{folder} is a {model.__name__} (model type '{model_type}'), which has no tower for single images "
-                "beside one for texts.\nThis adapter reads models with get_image_features, get_text_features and a "
-                "logit scale: CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
+                f"{files.folder} is a {model.__name__} (model type '{model_type}'), which has no tower for single "
+                "images beside one for texts.\nThis adapter reads models with get_image_features, get_text_features "
+                "and a logit scale: CLIP, MetaCLIP, SigLIP, SigLIP 2, ALIGN, AltCLIP, Chinese-CLIP and their kin."
             )
-        return open_checkpoint(folder, options, origin)
+        return load_checkpoint(files, options)
 
     @staticmethod
     def _towers(model: Module) -> Module:
@@ -230,14 +228,14 @@ class FlavaContrastive(TransformersContrastive):
     """FLAVA by its contrastive head: each first token, projected, as `FlavaForPreTraining` compares them."""
 
     @classmethod
-    def _open(cls, folder: Path, options: LoadOptions, origin: Origin | None) -> Opened:
-        named, wanted = read_config(folder).get("architectures") or [], "FlavaForPreTraining"
+    def _load(cls, files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
+        named, wanted = read_config(files.folder).get("architectures") or [], "FlavaForPreTraining"
         if wanted not in named:
             raise ModelError(
-                f"{folder} names the architecture {', '.join(named) or 'none'}. Of FLAVA, Beholder reads {wanted}, "
-                "which has the contrastive head."
+                f"{files.folder} names the architecture {', '.join(named) or 'none'}.\n"
+                f"Of FLAVA, Beholder reads {wanted}, which has the contrastive head."
             )
-        return open_checkpoint(folder, options, origin, auto=wanted)
+        return load_checkpoint(files, options, auto=wanted)
 
     @staticmethod
     def _towers(model: Module) -> Module:

@@ -6,8 +6,6 @@ that could begin either answer counts for neither. No torch here: any tokenizer 
 Face's will do.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,16 +42,16 @@ class AnswerTokens:
 
 
 def resolve_answers(
-    tokenizer: Processor, preceding: str, *, yes: str, no: str, read_off: str | None = None
+    tokenizer: Processor, preceding: str, *, yes: str, no: str, measure: str | None = None
 ) -> AnswerTokens:
     """The tokens that begin `yes` and those that begin `no` right after the text `preceding`.
 
-    The study's token is that of `yes`, or of `read_off` where a study writes it otherwise.
+    The study's token is that of `yes`, or of `measure` where a study writes it otherwise.
     """
     vocabulary = _Vocabulary(tokenizer, preceding)
     notes: list[str] = []
     agreeing, denying = (vocabulary.beginnings(answer, notes) for answer in (yes, no))
-    study, shared = vocabulary.study_token(read_off or yes, notes), agreeing & denying
+    study, shared = vocabulary.study_token(measure or yes, notes), agreeing & denying
     if shared:
         notes.append(f"{vocabulary.listed(shared)} can begin both '{yes}' and '{no}' and counts for neither")
     if not agreeing - shared or not denying - shared:

@@ -4,13 +4,11 @@ Nothing here knows which token means what. Questions are batched by length; a ba
 is halved, down to a single question, before an error is raised.
 """
 
-from __future__ import annotations
-
 import inspect
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import groupby
@@ -51,7 +49,7 @@ class LoadedModel:
     questions: int  # how many at once; becomes smaller when memory runs out
 
     @classmethod
-    def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> LoadedModel:
+    def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> "LoadedModel":
         """Around a checkpoint just loaded; one picture is processed to learn how its processor does it."""
         model, processor = checkpoint.model, build_processor(folder, checkpoint)
         form = PromptForm(processor, model.config.model_type)
@@ -290,8 +288,8 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
         bits = {"load_in_8bit": True} if precision == "int8" else {"load_in_4bit": True, **four}
         placement["quantization_config"] = transformers.BitsAndBytesConfig(**bits)
         precision = "bfloat16"
-    auto, trust = _auto_class(read_config(files.folder)), options.trust_remote_code
-    return load_checkpoint(files, device=device, precision=precision, trust=trust, auto=auto, placement=placement)
+    placed = replace(options, device=device, precision=precision)
+    return load_checkpoint(files, placed, auto=_auto_class(read_config(files.folder)), placement=placement)
 
 
 def require_vision(folder: Path, options: LoadOptions) -> None:

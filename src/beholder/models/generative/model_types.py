@@ -1,7 +1,5 @@
 """Model types: what must be known of a generative model beside its checkpoint, in one table. No torch here."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 
@@ -30,7 +28,7 @@ _PADDED = "gemma3 idefics3 internvl llava_next llava_onevision phi4_multimodal s
 _REFUSED = {
     "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to read off",
     "evolla": "it reads proteins, not pictures",
-    "florence2": "it is told a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
+    "florence2": "it is given a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
     "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",
     "instructblipvideo": "it watches videos; InstructBLIP reads pictures",
     "pi0": "it answers with the movements of a robot, not with words",

@@ -5,8 +5,6 @@ picture: where such a part cannot be loaded, something stands in for it that is 
 Pictures are read by PIL wherever the model can, since torchvision's pixels differ.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ per token, where that run ends, is then all that attention needs to know: token 
     └─ Describe: rude?     question 3
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ answer, and the log-mass on tokens that begin yes, that begin no, and on all oth
 through the model together and never change one another's scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +48,7 @@ class GenerativeScorer:
         tokenizer = loaded.processor.tokenizer
         around = loaded.form.write(instruction.ask(""))
         self._answers = resolve_answers(
-            tokenizer, around, yes=instruction.yes, no=instruction.no, read_off=instruction.read_off
+            tokenizer, around, yes=instruction.yes, no=instruction.no, measure=instruction.measure
         )
         asked_with: dict[str, object] = {
             "instruction": instruction.template,
@@ -65,7 +63,7 @@ class GenerativeScorer:
     @classmethod
     def from_folder(
         cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
-    ) -> GenerativeScorer:
+    ) -> "GenerativeScorer":
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
         refuse_unserved(read_config(folder), folder)
         files = find_files(folder, allow_pickle=options.allow_pickle)
@@ -84,7 +82,7 @@ class GenerativeScorer:
         own = [note for one in self._others.values() for note in (*one._answers.notes, *one._elsewhere.notes)]
         return list(dict.fromkeys([*self._loaded.notes, *self._sharing.notes, *own]))
 
-    def instructed(self, instruction: Instruction) -> GenerativeScorer:
+    def instructed(self, instruction: Instruction) -> "GenerativeScorer":
         """The same model with this wording; template and answers are in its spec."""
         if instruction not in self._others:
             size = self.batch_size

@@ -5,8 +5,6 @@ also asked one by one. The largest difference is noted; if it is larger than the
 questions are asked one by one.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -95,7 +93,7 @@ class Sharing:
                     self._note(f"{reuse.value}, because {'; '.join(faults)}")
                 return
 
-    def _fault(self, proof: Proof, reuse: Reuse) -> str | None:
+    def _fault(self, proof: "Proof", reuse: Reuse) -> str | None:
         """Why this much may not be shared; None if it is proved."""
         for order in ((0, 1, 2), (2, 1, 0)):
             trial = Sharing(self.loaded, reuse=reuse, together=self._together, quiet=True)

@@ -5,8 +5,6 @@ with serves all of them. A model whose picture looks at the question (PaliGemma,
 image tower's work be kept; one whose image tower reads the question (InstructBLIP) lets nothing be kept.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping

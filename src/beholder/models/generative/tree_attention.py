@@ -5,8 +5,6 @@ depth-first order, all that a run can see is the ancestors of its first token an
 into a small dense attention. `flex`, on a GPU: one FlexAttention kernel that skips the blocks nobody looks at.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

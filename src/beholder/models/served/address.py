@@ -6,8 +6,6 @@ BEHOLDER_SERVED_CONCURRENCY, _RPM (requests a minute), _RETRIES, _TIMEOUT (secon
 million tokens), _BATCH and _BATCH_FOLDER.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import ipaddress
@@ -191,7 +189,7 @@ class Limits:
     batch_folder: str = "beholder-batches"
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> Limits:
+    def from_environment(cls, environment: Mapping[str, str]) -> "Limits":
         """The defaults, but for what the environment says."""
         given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in (*LEAST, "batch", "batch_folder")}
         chosen: Entry = {name: text for name, text in given.items() if text}

@@ -4,8 +4,6 @@ Requests go only to the host of the address: no proxies, no redirects. The serve
 shortened and without the key.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import itertools
@@ -89,7 +87,7 @@ class Client:
         self.where = f"{url.scheme}://{url.netloc}{url.path}"
         self.elsewhere = "" if is_local(url.hostname or "") else url.netloc  # empty if the server is this machine
 
-    def each(self, jobs: Sequence[Job], work: Callable[[Line, Job], Result]) -> list[Result]:
+    def each(self, jobs: Sequence[Job], work: Callable[["Line", Job], Result]) -> list[Result]:
         """`work` done for every job, several at once, in order; the first error, or Ctrl-C, ends them all."""
         stopped, free = threading.Event(), queue.SimpleQueue[Line]()
         lines = [Line(self, stopped) for _ in range(max(1, min(self.limits.concurrency, len(jobs))))]

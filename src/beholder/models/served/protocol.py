@@ -5,8 +5,6 @@ Pure functions. A word's tokens are its spellings (three casings, with or withou
 only the likeliest tokens, so a probability lies between what was returned and what may be missing.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import math

@@ -5,8 +5,6 @@ the bounds that the server's short list of tokens leaves; or, if the server give
 of repeated answers. Needs no library beyond Python's own. See docs/served.md.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -59,7 +57,7 @@ class ServedScorer:
         """Notes from the start, then requests, tokens, cost, refusals and bounds up to now."""
         return [*self.start_notes, *self._client.tally.notes(self._client.limits)]
 
-    def instructed(self, instruction: Instruction) -> ServedScorer:
+    def instructed(self, instruction: Instruction) -> "ServedScorer":
         """The same model with a study's wording; requests are counted together."""
         made = ServedScorer(self._bare, self._client, self._form, self._asking, instruction=instruction)
         made.batch_size, made.start_notes = self.batch_size, self.start_notes

@@ -3,8 +3,6 @@
 Only the embedded reference models were taught anything. For any other model there is nothing to compare.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +13,7 @@ import polars as pl
 from beholder.chapter.chapter import Cell, Question, Table, percent_cell, ratio_cell, tabled
 from beholder.chapter.finding import Finding, finding
 from beholder.chapter.numbers import ABSENT, Result, count, percent, plural, ratio, signed
-from beholder.comparison import FACT
+from beholder.comparison.family import FACT
 from beholder.core.results import PLAIN
 from beholder.core.types import Entry
 from beholder.glasshouse.planted import OCCUPATION_RATES, REFERENCE, implied_bias_ratio, implied_occupation, planted_row

@@ -1,7 +1,5 @@
 """The printed numbers of APA: Tables 5–8, the ratios that follow from their rows, and which figures cannot be."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

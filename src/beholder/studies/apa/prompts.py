@@ -4,8 +4,6 @@ The paper calls the levels category, occupation and specialty; the released file
 Prompts are in the order of the released files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
@@ -53,10 +51,8 @@ Row = dict[str, str | None]
 
 
 def association_prompts(branch: str, options: int = len(OCCUPATIONS)) -> PromptSet:
-    """Category, occupation and specialty prompts of one branch; of eight occupations, actress is not one.
-
-    Actors keep all nine: without actress there would be no right answer for women.
-    """
+    """Category, occupation and specialty prompts of one branch; of eight occupations, actress is not one."""
+    # Actors keep all nine: without actress there would be no right answer for women.
     actors = branch == "actors"
     offered = with_article(OCCUPATIONS if actors else OCCUPATIONS[:options])
     players = {word: correct_for(gender=who) for who, word in PLAYERS.items()}

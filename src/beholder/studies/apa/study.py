@@ -1,7 +1,5 @@
 """APA: does the model recognise a person, their occupation and their specialty? Does it treat women and men alike?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 
@@ -114,7 +112,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         ),
         plans=Plans(
             plan="beholder.studies.apa.study:plan",
-            trials="beholder.studies.public_figures.trials:APA_TRIALS",
+            trials="beholder.studies.public_figures.study:APA_TRIALS",
             printed="beholder.studies.apa.printed:PRINTED",
         ),
         default="always",

@@ -1,7 +1,5 @@
 """The chapter on a user's own prompts: gaps, slopes and intersections, all of them judged together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -18,11 +16,10 @@ from beholder.chapter.chapter import (
     Table,
     p_cell,
     percent_cell,
-    rows_of,
     tabled,
 )
 from beholder.chapter.charts import Figure, dots, each_model, sentence
-from beholder.chapter.finding import Finding, deciding_rows, finding, verdict_of_rows
+from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     ABSENT,
     Result,
@@ -39,7 +36,7 @@ from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.gaps import BALANCE, DIFFERENCES, KINDS
+from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS
 
 # What is measured, by the metric that says how it differs
 BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in KINDS}
@@ -120,21 +117,16 @@ def _gap(part: pl.DataFrame, row: Result) -> tuple[str, str]:
 
 
 def _slope(_: pl.DataFrame, row: Result) -> tuple[str, str]:
-    rises = "rises" if row["value"] > 0 else "falls"
-    strata = f", within {within(row)}" if within(row) else ""
-    sentence = (
-        f"{_what(row)} {rises} by {points(abs(row['value']), 2)} points per unit of {row['subset']}{strata} "
-        f"({_bracket(row)})."
-    )
+    rises, size = "rises" if row["value"] > 0 else "falls", points(abs(row["value"]), 2)
+    unit = f"unit of {row['subset']}, within {within(row)}" if within(row) else f"unit of {row['subset']}"
+    sentence = f"{_what(row)} {rises} by {size} points per {unit} ({_bracket(row)})."
     return f"{_subject(row)} {rises} with {row['subset']}", sentence
 
 
 def _interaction(_: pl.DataFrame, row: Result) -> tuple[str, str]:
-    more = "above" if row["value"] > 0 else "below"
-    sentence = (
-        f"{_what(row)} is, for {row['group']}, {points(abs(row['value']), points_decimals(row))} points {more} what "
-        f"its two attributes add up to ({row['subset']}; {_bracket(row)})."
-    )
+    more, size = "above" if row["value"] > 0 else "below", points(abs(row["value"]), points_decimals(row))
+    off = f"{size} points {more} what its two attributes add up to"
+    sentence = f"{_what(row)} is, for {row['group']}, {off} ({row['subset']}; {_bracket(row)})."
     return f"{_subject(row)} differs for {row['group']} beyond its two attributes", sentence
 
 
@@ -235,8 +227,7 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
     for kind, (title, caption, columns) in TABLES.items():
         rows = sorted(differences(part, kind), key=lambda row: (row["verdict"] != DIFFERENCE, -abs(row["value"])))
         if rows:
-            caption = f"{caption} {JUDGED}"
-            yield _table(part, rows, LEFT, [*columns, *TESTED], title, caption)
+            yield _table(part, rows, LEFT, [*columns, *TESTED], title, f"{caption} {JUDGED}")
     if rows := differences(part, "equivalence"):
         title = f"Are groups shown to be within {100 * rows[0]['delta']:g} points?"
         caption = f"{EQUIVALENCE} In points, for all prompts and attributes together."
@@ -260,10 +251,9 @@ def _table(
 
 def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
     lines = _by_group(rows, ("model", "metric", "concept"), percent_cell)
-    most = {
-        group: max(row["n"] for row in rows if row["group"] == group)
-        for group in dict.fromkeys(row["group"] for row in rows)
-    }
+    most: dict[str | None, int] = {}
+    for row in rows:
+        most[row["group"]] = max(row["n"], most.get(row["group"], 0))
     columns = [(f"{group or 'everyone'} (n = {n})", _cell_of(group)) for group, n in most.items()]
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
@@ -316,7 +306,7 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
-    rows = [row for row in rows_of(part, "probability") if row["value"] is not None]
+    rows = valued(part, "probability")
     keys = dict.fromkeys((row["template"], row["subset"]) for row in rows)
     for level, attribute in [key for key in keys if key[1]] or list(keys):
         own = [row for row in rows if (row["template"], row["subset"]) == (level, attribute)]
@@ -329,8 +319,6 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
         answers = ("custom", "custom.gap", attribute, *([level] if level else [])) if attribute else ()
         yield Figure("prompts", title, caption, dots(own), "prompts", answers=answers)
 
-
-# The chapter on a user's own prompts
 
 CHAPTER = Chapter(
     topics={"prompts": "Prompt by prompt"},

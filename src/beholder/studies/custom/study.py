@@ -1,28 +1,230 @@
-"""Own prompts on any data set: how a model divides its belief among the prompts of a user, group by group."""
+"""Own prompts on any data set: how a model divides its belief among the prompts of a user, group by group.
 
-from __future__ import annotations
+Gaps, slopes and intersections of all prompts and attributes are one family. Groups are compared within the other
+attributes of `--by` and the labels of `--within`.
+"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import People, groups_of, people_of, strata_of
+from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
+from beholder.comparison.groups import COLUMNS as PERSON_COLUMNS
+from beholder.comparison.groups import REST, Groups, Strata, additive_strata, crossings, groups_of, people_of, strata_of
+from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
+from beholder.core.errors import UnknownName
 from beholder.core.results import Row
+from beholder.core.tables import column_in
 from beholder.core.types import Fields
-from beholder.datasets.dataset import Dataset
+from beholder.datasets.dataset import KEYS, Dataset
+from beholder.datasets.selection import NUMBERS
 from beholder.datasets.survey import columns_of
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
+from beholder.metrics.group_tests import verdict
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.studies.custom.gaps import Column, Family, gap_metrics
-from beholder.studies.rows import Planned, PlanOptions, detectable_rows, join, mean_row
-from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, join, mean_row
+from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trial, World
+
+Array = npt.NDArray[np.float64]
+WHAT = {
+    "custom.probability": "share of belief on a prompt",
+    "custom.p_yes": "P(yes) of a prompt",
+    "custom.presence": "presence of a concept",
+    "custom.association": "share of belief on the correct prompt",
+    "custom.association_top1": "share of images whose correct prompt comes first",
+}
+# How the metrics of differences begin, by what differs
+DIFFERENCES = {base: "custom." if base == "custom.probability" else f"{base}_" for base in WHAT}
+KINDS = {
+    "gap": "one group less another; 0: alike. The two groups farthest apart, and each against everyone else",
+    "slope": "its change with one more of a number, such as a year of age; 0: none",
+    "interaction": "how far an intersection of two attributes departs from what they add up to; 0: not",
+    "equivalence": "the smallest δ within which all groups are shown to lie (needs --delta)",
+}
+BALANCE = "custom.balance"
+MOST_UNBALANCED = 3  # labels of which the balance is reported for each attribute
+TOGETHER = "interval and p hold for all prompts, groups and attributes together"
+
+
+def gap_metrics() -> Iterator[Metric]:
+    """What is said about differences, of everything that is measured."""
+    for base, start in DIFFERENCES.items():
+        for ending, meaning in KINDS.items():
+            name, landmark = start + ending, None if ending == "equivalence" else 0.0
+            yield Metric(name, "prompts", PROBABILITY, f"{WHAT[base]}: {meaning}", landmark, paired=ending == "gap")
+    meaning = "share of a group's people who have a value of another label that is spread unequally over the groups"
+    yield Metric(BALANCE, "prompts", PROBABILITY, meaning, counts="people")
+
+
+class Column(NamedTuple):
+    """What is compared: a metric of one prompt (or level), with a value for each image, NaN where there is none."""
+
+    metric: str
+    concept: str
+    level: str
+    values: Array
+
+    def row(self, ending: str, value: float, n: int, subset: str) -> Row:
+        """A row about how it differs: `gap`, or what stands in its place."""
+        metric = DIFFERENCES[self.metric] + ending
+        return Row(metric, value, n, PROBABILITY, subset=subset, concept=self.concept, template=self.level)
+
+
+# A part of the family, and the rows that it becomes when all are judged
+Compared = tuple[Part, Callable[[Judged], Iterator[Row]]]
+
+
+class Family:
+    """Everything that is compared, and by what."""
+
+    def __init__(self, columns: Sequence[Column], images: pl.DataFrame, by: Sequence[str], options: MeasureOptions):
+        self.columns, self.images, self.options = columns, images, options
+        self.values = np.stack([column.values for column in columns], axis=1)
+        self.people = people_of(images, options.person)
+        self.within = [column_in(images, name) for name in options.within]
+        for name in self.within:
+            if name not in images.columns:
+                raise UnknownName("column for --within", name, [each for each in images.columns if each not in KEYS])
+        self._rng = options.rng()
+        every = groups_of(images, list(dict.fromkeys([*(column_in(images, name) for name in by), *self.within])))
+        self._labels = pl.DataFrame({each.attribute: each.labels() for each in every})
+        self.by = [each.attribute for each in every if each.attribute not in self.within]
+        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        whole = [each for each in every if each.attribute in self.by]
+        self.groups = [large for each in whole if len((large := each.large(self.people, scored)).names) > 1]
+        self.numbers = [each for each in whole if each.numbers is not None]
+
+    def rows(self) -> Iterator[Row]:
+        """Gaps, slopes and intersections, judged together; and labels that are spread unequally over the groups."""
+        compared = [*self._gaps(), *self._slopes(), *self._intersections()]
+        for (_, rows), judged in zip(compared, judge([part for part, _ in compared]), strict=True):
+            yield from rows(judged)
+        yield from self._balance()
+
+    def _gaps(self) -> Iterator[Compared]:
+        """Every two groups, and with more than two each against all others; then every two within each stratum."""
+        scale = {"shuffles": self.options.shuffles, "bounds": (0.0, 1.0)}
+        for groups in self.groups:
+            pairs, rest = groups.pair_weights(), groups.rest_weights(self.people)
+            weights = np.concatenate([pairs, rest]) if len(groups.names) > 2 else pairs
+            strata = strata_of(self._labels, groups, [*self.within, *self.by], self.people)
+            own = {"strata": strata, "contrasts": weights, **scale}
+            part = compare_groups(self.values, groups, self.people, self._rng, **own)  # type: ignore[arg-type]
+            yield part, partial(self._gap_rows, groups, strata)
+            inner = strata_of(self._labels, groups, self.within, self.people)
+            parts = each_stratum(self.values, groups, self.people, inner, self._rng, **scale)  # type: ignore[arg-type]
+            for name, one in parts.items():
+                inside = inner.crossed.mask(name) & (groups.codes >= 0) if inner.crossed else groups.codes >= 0
+                yield one, partial(self._inner, groups, f"{inner.variant}: {name}", inside)
+
+    def _comparisons(self, judged: Judged, groups: Groups, column: int) -> list[Comparison]:
+        """The two groups farthest apart (of those that differ, if any do), and each group against everyone else."""
+        pairs = [(groups.names[i], groups.names[j]) for i, j in groups.pairs()]
+        ends = [*pairs, *((name, REST) for name in groups.names)][: len(judged.value)]
+        all_of = [comparison_at(judged, (place, column), *ends[place]) for place in range(len(ends))]
+        widest = max(all_of[: len(pairs)], key=lambda one: (one.verdict == DIFFERENCE, abs(np.nan_to_num(one.value))))
+        return [widest.upward(), *all_of[len(pairs) :]]
+
+    def _gap_rows(self, groups: Groups, strata: Strata, judged: Judged) -> Iterator[Row]:
+        several = f"the widest of {len(groups.pairs())} pairs" if len(groups.names) > 2 else None
+        for k, column in enumerate(self.columns):
+            there = ~np.isnan(column.values)
+            inside = {name: column.values[there & groups.mask(name)] for name in groups.names}
+            if min(map(len, inside.values())) == 0:
+                continue
+            n = sum(map(len, inside.values()))
+            for number, one in enumerate(self._comparisons(judged, groups, k)):
+                others = [name for name in inside if name == one.against or (one.against == REST and name != one.group)]
+                rest = np.concatenate([inside[name] for name in others]).mean()
+                row = column.row("gap", float(inside[str(one.group)].mean() - rest), n, groups.attribute)
+                note = join((several if number == 0 else None, TOGETHER))
+                yield from one.rows(row._replace(note=note), strata, least=-1.0, most=1.0)
+            if self.options.delta is not None:
+                yield self._alike(column.row("equivalence", 0.0, n, groups.attribute), judged, groups, k)
+
+    def _inner(self, groups: Groups, variant: str, inside: npt.NDArray[np.bool_], judged: Judged) -> Iterator[Row]:
+        """What differs within one stratum."""
+        for k, column in enumerate(self.columns):
+            one = self._comparisons(judged, groups, k)[0]
+            n = int((inside & ~np.isnan(column.values)).sum())
+            row = column.row("gap", one.value, n, groups.attribute)
+            if np.isfinite(one.value):
+                yield one.on(row._replace(variant=variant, note=TOGETHER), least=-1.0, most=1.0)
+
+    def _alike(self, row: Row, judged: Judged, groups: Groups, column: int) -> Row:
+        """The smallest δ within which the bounds of all pairs lie."""
+        pairs = slice(len(groups.pairs()))
+        bound = np.abs(np.stack([judged.low[pairs, column], judged.high[pairs, column]])).max()
+        delta, differs = self.options.delta or 0.0, judged.found[pairs, column].any()
+        said = verdict(0.0 if differs else 1.0, 0.0 if bound <= delta else 1.0)
+        return row._replace(value=min(1.0, float(bound)), delta=delta, equivalence=said, note=TOGETHER)
+
+    def _slopes(self) -> Iterator[Compared]:
+        """How much each prompt rises with one more of an attribute."""
+        for groups in self.numbers:
+            others = [name for name in (*self.within, *self.by) if name != groups.attribute]
+            strata, numbers = additive_strata(self._labels, groups, others), np.asarray(groups.numbers)
+            shuffles = self.options.shuffles
+            part = compare_slopes(self.values, numbers, self.people, self._rng, strata=strata, shuffles=shuffles)
+            yield part, partial(self._slope_rows, groups, strata)
+
+    def _slope_rows(self, groups: Groups, strata: Strata, judged: Judged) -> Iterator[Row]:
+        for k, column in enumerate(self.columns):
+            one, known = comparison_at(judged, (0, k)), ~np.isnan(column.values + np.asarray(groups.numbers))
+            if not np.isfinite(one.value):
+                continue
+            numbers = np.asarray(groups.numbers)[known]
+            away = numbers - numbers.mean()
+            row = column.row("slope", float(away @ column.values[known] / (away @ away)), len(away), groups.attribute)
+            low, high = float(numbers.min()), float(numbers.max())
+            note = f"change with one more of {groups.attribute}, from {low:g} to {high:g}; {TOGETHER}"
+            yield from one.rows(row._replace(note=note), strata, least=-1 / (high - low), most=1 / (high - low))
+
+    def _intersections(self) -> Iterator[Compared]:
+        """How far each intersection departs from what its two attributes add up to."""
+        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        for one, other, cells in crossings(self.groups):
+            cells = cells.large(self.people, scored)
+            if len(cells.names) < 4:
+                continue
+            strata = additive_strata(self._labels, cells, [one.attribute, other.attribute, *self.within])
+            own = {"strata": strata, "departures": True, "shuffles": self.options.shuffles}
+            part = compare_groups(self.values, cells, self.people, self._rng, **own)  # type: ignore[arg-type]
+            yield part, partial(self._intersection_rows, cells)
+
+    def _intersection_rows(self, cells: Groups, judged: Judged) -> Iterator[Row]:
+        for k, column in enumerate(self.columns):
+            for place, name in enumerate(cells.names):
+                n = int((cells.mask(place) & ~np.isnan(column.values)).sum())
+                one = comparison_at(judged, (place, k), name)
+                if np.isfinite(one.value):
+                    row = column.row("interaction", one.value, n, cells.attribute)._replace(note=TOGETHER)
+                    yield one.on(row, least=-1.0, most=1.0)
+
+    def _balance(self) -> Iterator[Row]:
+        """Other labels that groups differ in, and that they were not compared within."""
+        used = {*KEYS, *PERSON_COLUMNS, *self._labels.columns, self.people.column}
+        others = [name for name in self.images.columns if name not in used and not name.endswith(NUMBERS)]
+        for groups in self.groups:
+            sizes = dict(zip(groups.names, groups.sizes(self.people), strict=True))
+            for found in groups.balance(self.images, self.people, others)[:MOST_UNBALANCED]:
+                for value, shares in found.shares.items():
+                    for group, share in shares.items():
+                        row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
+                        yield row._replace(concept=found.column, template=value)
+
+
+# What a plan can find
 
 PROMPTS = 10
 SCORES = Scores(0.25, mean=0.5)  # of a prompt's share of belief, between people: assumed
@@ -47,12 +249,9 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     yield from detectable_rows(planned, people, options)
 
 
-# Own prompts on any data set
+# The study
 
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), *gap_metrics())
-
-
-QUESTION = "How does the model divide its belief among these prompts, group by group?"
 LIMITATIONS = (
     "Probabilities are shares among the prompts offered together. Other prompts give other shares.",
     "The interval of a group's mean is its own. Differences are judged by gaps, whose intervals and p-values hold for "
@@ -76,12 +275,12 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         name="custom",
         title=f"Own prompts: {prompts.name}" if len(prompts) else "Own prompts",
         short="Own prompts",
-        question=QUESTION,
+        question="How does the model divide its belief among these prompts, group by group?",
         citation="",
         asks=Asks(datasets=(), tasks=tasks),
         measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by)),
         tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
-        plans=Plans(plan="beholder.studies.custom.study:plan", trials="beholder.studies.custom.trials:TRIALS"),
+        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
         configure=configured,
     )
@@ -98,7 +297,7 @@ def configured(study: Study, options: Fields) -> Study:
     return custom_study(read_prompts(options["prompts"]), by=options.get("by", ()))
 
 
-def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: MeasureOptions) -> Iterator[Row]:
     """Means for everyone and by group; then how far groups lie apart."""
     matrix = matrices["custom"]
     groups, everything, people = groups_of(matrix.images, by), [], people_of(matrix.images, options.person)
@@ -106,21 +305,21 @@ def _measure(by: tuple[str, ...], matrices: Matrices, options: MeasureOptions) -
         columns = list(_columns(matrix.level(level), level))
         everything += columns
         scored = np.asarray(~np.isnan(np.stack([column.values for column in columns])).all(axis=0))
-        yield from _mean_rows(columns, scored, people, options)
+        yield from _mean_rows(columns, scored, people.codes, options)
         for each in groups:
             for group in each.names:
-                for row in _mean_rows(columns, scored & each.mask(group), people, options):
+                for row in _mean_rows(columns, scored & each.mask(group), people.codes, options):
                     yield row._replace(subset=each.attribute, group=group)
     if everything and by:
         yield from Family(everything, matrix.images, by, options).rows()
 
 
 def _mean_rows(
-    columns: Sequence[Column], mask: npt.NDArray[np.bool_], people: People, options: MeasureOptions
+    columns: Sequence[Column], mask: npt.NDArray[np.bool_], people: npt.NDArray[np.intp], options: MeasureOptions
 ) -> Iterator[Row]:
     if not mask.any():
         return
-    resampler = Resampler(people.codes[mask], options.rng(), options.draws)
+    resampler = Resampler(people[mask], options.rng(), options.draws)
     prompts = sum(column.metric == AMONG[0] for column in columns)
     for column in columns:
         values = column.values[mask]
@@ -138,7 +337,7 @@ def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     whole = matrix.complete_rows()
     places = pl.Series(matrix.images["image_id"]).is_in(whole.images["image_id"].implode()).to_numpy()
     cells, concepts = whole.quantity("ranking"), whole.prompts["concept"]
-    made: list[tuple[str, str, npt.NDArray[np.float64]]] = []
+    made: list[tuple[str, str, Array]] = []
     if cells.unit in ALONE:  # each prompt by itself: a detector's presence, or P(yes) of a model that answers in words
         made += [(ALONE[cells.unit], concept, cells.cells[:, j]) for j, concept in enumerate(concepts)]
     if whole.gives("logit"):  # how belief is divided; the concepts of a detector do not compete
@@ -154,3 +353,27 @@ def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
 
 
 CUSTOM = custom_study(prompt_set("prompts", []))
+
+
+# Tried with four prompts of one level, by gender and brightness, within branch and image source
+
+TRIED = prompt_set("made", [{"text": f"prompt {i}", "level": "all", "concept": f"prompt {i}"} for i in range(4)])
+BY, WITHIN = ("gender", "brightness"), ("branch", "source")
+
+
+def _measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
+    """Scores as logits; the study's own rows."""
+    matrix = ScoreMatrix("custom", world.table, TRIED.table, ("score",), world.scores[:, :, None])
+    (rows,) = custom_study(TRIED, by=BY).measures.functions
+    yield from rows({"custom": matrix}, replace(options, within=WITHIN))
+
+
+TRIALS = Trial(
+    prompts=len(TRIED),
+    measure=_measure_world,
+    true={
+        GENDER_ONLY: ("custom.gap:gender", "custom.custom:gender"),
+        BRIGHTNESS_ONLY: ("custom.gap:brightness", "custom.slope:brightness", "custom.custom:brightness"),
+    },
+    found=("custom.gap", "custom.custom"),
+)

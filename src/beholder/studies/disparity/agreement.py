@@ -6,8 +6,6 @@ group's words, less the mean over the other groups. The vector of several words 
 Alignments are facts about the texts on which the vectors were trained, not about people.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +16,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from beholder.comparison import Part, comparison_at, judge, part_from_null
-from beholder.comparison.family import DIFFERENCE, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, Part, comparison_at, judge, part_from_null
 from beholder.core.errors import DataError, MissingData
 from beholder.core.results import PLAIN, Row, results_table
 from beholder.datasets.settings import GroupWords
@@ -44,11 +41,9 @@ Vector = npt.NDArray[np.float64]
 def agreement(
     results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False, same: Words = SAME_CONCEPTS
 ) -> pl.DataFrame:
-    """Rows for every model and data set of `results`, compared with the others there and in `beside`.
-
-    `compat` counts every concept with a gap, as the study does; otherwise only those with enough images to test. `same`
-    says which concepts of two data sets are the same; concepts of one name always are.
-    """
+    """Rows for every model and data set of `results`, compared with the others there and in `beside`."""
+    # `compat` counts every concept with a gap, as the study does; otherwise only those with enough images to test.
+    # `same` says which concepts of two data sets are the same; concepts of one name always are.
     own, others = (_gaps(each, every=compat) for each in (results, beside))
     known, made = own | {key: others[key] for key in others if key not in own}, []
     for (model, dataset), gaps in own.items():
@@ -58,8 +53,7 @@ def agreement(
                 continue  # nothing else can be compared
             named = [_named(table, same if same_model else {}) for table in (gaps, their)]
             pairs = named[0].join(named[1], on=["same", "group", "against"], suffix="_there", maintain_order="left")
-            if pairs.height:
-                rows += _dataset_rows(elsewhere, pairs) if same_model else _model_rows(other, pairs)
+            rows += _dataset_rows(elsewhere, pairs) if same_model else _model_rows(other, pairs)
             if pairs.height >= FEWEST_CONCEPTS:
                 value = float(stats.spearmanr(pairs["value"], pairs["value_there"]).statistic)
                 row = Row("disparity.gap_correlation", value, pairs.height, "rank correlation")
@@ -77,17 +71,13 @@ def colour(first: float, second: float) -> float:
 
 def _gaps(results: pl.DataFrame, *, every: bool) -> dict[tuple[str, str], pl.DataFrame]:
     """The published gaps of every model on every data set: all, or only those with enough images to test."""
-    rows, matched = (
-        results.filter(pl.col("metric") == f"disparity.{name}", pl.col("value").is_not_null(), PLAIN)
-        for name in ("ap_gap", "ap_gap_matched")
-    )
+    valued = results.filter(pl.col("value").is_not_null(), PLAIN)
+    rows, matched = (valued.filter(metric=f"disparity.{name}") for name in ("ap_gap", "ap_gap_matched"))
     place = ["model", "dataset", "concept", "group", "against"]
     tested = matched.filter(pl.col("verdict").is_in([DIFFERENCE, NONE_FOUND]))
     rows = rows if every else rows.join(tested, on=place, how="semi", maintain_order="left")
-    return {
-        (str(model), str(dataset)): part
-        for (model, dataset), part in rows.group_by(["model", "dataset"], maintain_order=True)
-    }
+    parts = rows.group_by(["model", "dataset"], maintain_order=True)
+    return {(str(model), str(dataset)): part for (model, dataset), part in parts}
 
 
 def _named(gaps: pl.DataFrame, same: Words) -> pl.DataFrame:
@@ -99,16 +89,14 @@ def _named(gaps: pl.DataFrame, same: Words) -> pl.DataFrame:
 
 def _dataset_rows(elsewhere: str, pairs: pl.DataFrame) -> Iterator[Row]:
     """The colour of every shared concept with both gaps, and how many concepts have each colour."""
-    colours = []
-    for row in pairs.iter_rows(named=True):
-        value = colour(row["value"], row["value_there"])
-        colours.append(value)
+    colours = [colour(*both) for both in pairs.select("value", "value_there").iter_rows()]
+    for value, row in zip(colours, pairs.iter_rows(named=True), strict=True):
         made = Row("disparity.ap_gap_elsewhere", row["value_there"], row["n_there"], row["unit"], subset=elsewhere)
         names = {key: row[key] for key in ("group", "against", "concept")}
         yield made._replace(**names, note=row["concept_there"])
         note = f"{COLOURS[value]}: {100 * row['value']:+.1f} points here, {100 * row['value_there']:+.1f} there"
         yield Row("disparity.agreement", value, 2, "colour", subset=elsewhere, note=note)._replace(**names)
-    for value, name in COLOURS.items():
+    for value, name in COLOURS.items() if colours else ():
         count = Row("disparity.agreement_count", float(colours.count(value)), len(colours), "concepts")
         chance = (colours.count(GREEN) + colours.count(RED)) / 2 if value else None
         note = "concepts of both data sets, by colour"
@@ -157,9 +145,8 @@ def align(
     for group, words in terms.items():
         found = {word: vector for word in words if (vector := text_vector(vectors, word)) is not None}
         if not found:
-            raise DataError(
-                f"{path.name} has none of the words for {group} ({', '.join(words)}): no concept can be aligned."
-            )
+            none = f"{path.name} has none of the words for {group} ({', '.join(words)})"
+            raise DataError(f"{none}: no concept can be aligned.")
         if missing := [word for word in words if word not in found]:
             notes.append(f"{path.name} lacks {', '.join(missing)}: {group} has {len(found)} words")
         known[group] = np.stack(list(found.values()))
@@ -184,13 +171,9 @@ def text_vector(vectors: Mapping[str, Vector], text: str) -> Vector | None:
     return np.asarray(mean / length) if length else None
 
 
-def word_rows(
-    gaps: Gaps, gap_rows: Iterable[Row], vectors: Path, ambiguous: Words = AMBIGUOUS, *, every: bool
-) -> Iterator[Row]:
-    """The alignment of every concept, and how well its sign and rank agree with those of the gaps.
-
-    `every` counts all concepts with a gap, as the study does; otherwise only those with enough people to test.
-    """
+def word_rows(gaps: Gaps, rows: Sequence[Row], vectors: Path, ambiguous: Words, *, every: bool) -> Iterator[Row]:
+    """The alignment of every concept, and how well its sign and rank agree with those of the gaps."""
+    # `every` counts all concepts with a gap, as the study does; otherwise only those with enough people to test.
     data = gaps.data
     words, names = data.dataset.group_words, data.groups.names
     if words is None or set(words.words) != set(names):
@@ -199,7 +182,7 @@ def word_rows(
         return
     aligned, notes = align(vectors, data.concepts, words, ambiguous)
     source = join([vectors.name, *notes])
-    rows, shares, parts = list(gap_rows), [], []
+    shares, parts = list[Row](), list[Part]()
     for code, pair in enumerate(data.pairs):
         towards = [each.towards(names[code]) for each in aligned.values()]
         number = sum(map(len, words.words.values()))
@@ -224,7 +207,7 @@ def word_rows(
         yield from one.rows(row._replace(expected=usual), data.strata, least=0.0, most=1.0)
 
 
-def _gaps_of(rows: list[Row], gap: str, pair: Sides, concepts: Sequence[str]) -> dict[str, float]:
+def _gaps_of(rows: Sequence[Row], gap: str, pair: Sides, concepts: Sequence[str]) -> dict[str, float]:
     """The published gaps of some concepts. Positive is better for the first group: a smaller error counts as such."""
     known, sign = set(concepts), -1.0 if gap in ERRORS else 1.0
     own = [row for row in rows if row.metric == f"disparity.{gap}" and (row.group, row.against) == pair[:2]]
@@ -271,11 +254,9 @@ class _Form(NamedTuple):
 
 
 def read_vectors(path: Path, words: Iterable[str]) -> dict[str, Vector]:
-    """Unit vectors of those words that the file has: word2vec, binary or text, or GloVe.
-
-    The file is mapped into memory and read once, and only the requested words are kept: three million words of 300
-    numbers (GoogleNews, 3.6 GB) take little memory. Of a word that occurs twice, the first vector counts.
-    """
+    """Unit vectors of those words that the file has: word2vec (binary or text) or GloVe; the first of a word."""
+    # The file is mapped into memory and read once, and only the requested words are kept: three million words of 300
+    # numbers (GoogleNews, 3.6 GB) take little memory.
     if not path.is_file():
         raise MissingData(f"There are no word vectors at {path}.\nExpected word2vec (binary or text) or GloVe.")
     if path.stat().st_size == 0:
@@ -293,11 +274,10 @@ def read_vectors(path: Path, words: Iterable[str]) -> dict[str, Vector]:
 
 
 def _form(bytes_: mmap.mmap, path: Path) -> _Form:
-    packing = next((name for magic, name in PACKED.items() if bytes_[: len(magic)] == magic), None)
-    if packing:
-        raise DataError(
-            f"{path} is compressed ({packing}). Decompress it first: a compressed file cannot be mapped into memory."
-        )
+    for magic, packing in PACKED.items():
+        if bytes_[: len(magic)] == magic:
+            advice = "Decompress it first: a compressed file cannot be mapped into memory."
+            raise DataError(f"{path} is compressed ({packing}). {advice}")
     header, start = _line(bytes_, 0, path)
     fields = header.split()
     if len(fields) == 2 and all(field.isdigit() for field in fields):
@@ -308,9 +288,8 @@ def _form(bytes_: mmap.mmap, path: Path) -> _Form:
         return _Form(start, dimensions, words, not written)
     if len(fields) > 2 and _numbers(fields[1:]) is not None:
         return _Form(0, len(fields) - 1, None, False)
-    raise DataError(
-        f"{path} starts neither like word2vec ('words dimensions') nor like GloVe ('word number number …')."
-    )
+    known = "word2vec ('words dimensions') nor like GloVe ('word number number …')"
+    raise DataError(f"{path} starts neither like {known}.")
 
 
 def _binary(bytes_: mmap.mmap, form: _Form, path: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -319,9 +298,8 @@ def _binary(bytes_: mmap.mmap, form: _Form, path: Path) -> Iterator[tuple[bytes,
     for number in range(1, (form.words or 0) + 1):
         blank = bytes_.find(b" ", start, start + LONGEST_WORD)
         if blank < 0 or blank + 1 + size > len(bytes_):
-            raise DataError(
-                f"{path} is cut off or broken at byte {start}, in word {number} of {form.words:,}.\nCopy it again."
-            )
+            where = f"at byte {start}, in word {number} of {form.words:,}"
+            raise DataError(f"{path} is cut off or broken {where}.\nCopy it again.")
         yield bytes_[start:blank].lstrip(b"\n"), bytes_[blank + 1 : blank + 1 + size]
         start = blank + 1 + size
 

@@ -1,8 +1,7 @@
 """Disparity's chapter: out of hundreds of concepts, those with the widest gaps come first. All are in results.csv."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -30,6 +29,38 @@ from beholder.studies.disparity.findings import Pair, disparity_findings
 FEW, TOP = 5, 20  # how many gaps in either direction the short and the long table show
 WORDS = "Words: how much nearer the concept is to the first group's words, cosine. "
 PAIR = Pair("man", "woman")
+Base = Callable[[pl.DataFrame, Pair], list[Result]]  # the concepts of a model and a pair that a table shows
+Make = Callable[[Result | None], Cell | str]
+Columns = Sequence[Column]
+
+
+CAPTIONS = {  # by topic
+    "means": f"Mean average precision of each group; differences in points. {INTERVALS} As published: the difference "
+    "of these means. Without that: the mean of the gaps at matched prevalence. Mean width: how far matched gaps are "
+    "from 0, and in small print with shuffled labels. p: from shuffled labels. Bold: a difference was found. Gaps "
+    "found: concepts with a difference, all tested together.",
+    "gaps": "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this "
+    "one): at the same prevalence for both groups, less the gap that few images alone produce. Its interval and p hold "
+    "for all concepts at once; bold: a difference was found. Found from: the smallest gap that a test of this concept "
+    "alone would find in four of five data sets.",
+    "calibration": "Off by (read this one): root of the mean squared distance between confidence and what the images "
+    "show, in points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, for "
+    "all concepts at once; bold p: a difference was found. ECE: expected calibration error in ten equal bins, as "
+    "published, and its gap (positive: worse for the first group); equal counts: the gap in bins of equally many "
+    "images. These and the gap of the Brier score depend on the groups' sizes and prevalences. "
+    f"{INTERVALS}",
+    "causes": "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images "
+    "of each group that show the concept: described, not tested. Gap: matched, in points. Same sizes: the gap that "
+    "remains when sizes are distributed alike. Names: how differently annotators name it.",
+    "agreement": "Green: published gaps wider than five points in the same direction; red: in opposite directions; "
+    "yellow: all others. Same sign: gaps of the same sign in another model, 50 % by chance.",
+    "images": "Outranked: how often an image without the concept scores above one with it (0 %: never, 50 %: at "
+    "random). Overlooked: images that show it, lowest score first. Mistaken: images that do not, highest score first.",
+    "planted": "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points "
+    "of a model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
+    "trained model also misses whole objects and may recognise a strip. Small print: 95 % interval for all objects at "
+    "once; bold: a difference was found.",
+}
 
 
 def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -49,28 +80,18 @@ def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
             yield make(part)
 
 
-def _lines(
-    part: pl.DataFrame,
-    base: Callable[[pl.DataFrame, Pair], list[Result]],
-    *,
-    both: Sequence[str] = (),
-    compared: Sequence[str] = (),
-) -> list[Result]:
+def _lines(part: pl.DataFrame, base: Base, both: Sequence[str], compared: Iterable[str] = ()) -> list[Result]:
     """The concepts of every model and pair, each with the rows of other metrics: of both groups, and of the pair."""
     lines = []
     for model, rows in by_model(part):
         for pair in findings.pairs(rows):
-            tables = {
-                (metric, side): each for metric in both for side, each in enumerate(findings.sides(rows, metric, pair))
-            }
-            tables |= {(metric, 0): findings.by_concept(findings.of_pair(rows, pair), metric) for metric in compared}
+            tables = {(metric, 0): findings.by_concept(findings.of_pair(rows, pair), metric) for metric in compared}
+            for metric in both:
+                tables[metric, 0], tables[metric, 1] = findings.sides(rows, metric, pair)
             for row in base(rows, pair):
                 others = {key: table.get(row["concept"]) for key, table in tables.items()}
                 lines.append({**row, "model": model, "pair": pair.less, "others": others})
     return lines
-
-
-Make = Callable[[Result | None], Cell | str]
 
 
 def _other(metric: str, make: Make, side: int = 0) -> Callable[[Result], Cell | str]:
@@ -85,9 +106,16 @@ def _both(part: pl.DataFrame, head: str, metric: str, make: Make) -> list[Column
     return [(f"{head}{first}", _other(metric, make)), (second, _other(metric, make, 1))]
 
 
-def _left(part: pl.DataFrame) -> list[Column]:
+def _table(
+    part: pl.DataFrame, rows: list[Result], left: Columns, columns: Columns, topic: str, title: str, **others: Any
+) -> Table:
+    return tabled(part, rows, left, columns, title=title, caption=CAPTIONS[topic], topic=topic, **others)
+
+
+def _left(part: pl.DataFrame) -> Columns:
     """The columns that name a concept; with one for the pair, if there are several."""
-    return [*([("Pair", "pair")] if len(findings.pairs(part)) > 1 else []), ("Concept", "concept")]
+    several = len(findings.pairs(part)) > 1
+    return [("Pair", "pair"), ("Concept", "concept")] if several else [("Concept", "concept")]
 
 
 # Means
@@ -95,21 +123,10 @@ def _left(part: pl.DataFrame) -> list[Column]:
 
 def mean_table(part: pl.DataFrame) -> Table:
     """Mean average precision of each group, the mean matched gap, and how many gaps were found."""
-    caption = (
-        f"Mean average precision of each group; differences in points. {INTERVALS} As published: the difference of "
-        "these means. Without that: the mean of the gaps at matched prevalence. Mean width: how far matched gaps "
-        "are from 0, and in small print with shuffled labels. p: from shuffled labels. Bold: a difference was found. "
-        "Gaps found: concepts with a difference, all tested together."
-    )
     lines = [{"model": model, **line} for model, rows in by_model(part) for line in _mean_lines(rows)]
-    columns: list[Column] = [
-        ("Mean", "mean"),
-        ("Concepts", lambda line: str(line["row"]["n"]) if line["row"] else ABSENT),
-        ("p", "p"),
-        ("Gaps found", "found"),
-    ]
-    title = "On average over concepts"
-    return tabled(part, lines, [("Images", "images")], columns, title=title, caption=caption, topic="means")
+    count: Column = ("Concepts", lambda line: str(line["row"]["n"]) if line["row"] else ABSENT)
+    columns: list[Column] = [("Mean", "mean"), count, ("p", "p"), ("Gaps found", "found")]
+    return _table(part, lines, [("Images", "images")], columns, "means", "On average over concepts")
 
 
 def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
@@ -137,15 +154,17 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
 # Gaps
 
 
+def _widest(number: int) -> Base:
+    return lambda rows, pair: findings.ends(findings.tested(rows, pair), number)
+
+
 def gap_table(part: pl.DataFrame, number: int) -> Table:
     """The widest gaps in either direction."""
 
     def decimal(line: Result) -> str:
         return ABSENT if line["alignment"] is None else f"{line['alignment']:+.2f}".replace("-", MINUS)
 
-    lines = _lines(
-        part, lambda rows, pair: findings.ends(findings.tested(rows, pair), number), both=["average_precision"]
-    )
+    lines = _lines(part, _widest(number), ["average_precision"])
     words = metric_rows(part, "word_alignment").height > 0
     columns: list[Column] = [
         *_both(part, "", "average_precision", percent_cell),
@@ -155,15 +174,10 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         ("Found from", lambda line: points(line["detectable"])),
         *([("Words", decimal)] if words else []),
     ]
-    caption = (
-        "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this one): "
-        "at the same prevalence for both groups, less the gap that few images alone produce. Its interval and p hold "
-        "for all concepts at once; bold: a difference was found. Found from: the smallest gap that a test of this "
-        f"concept alone would find in four of five data sets. {WORDS if words else ''}{INTERVALS}"
-    )
     long, notes = number > FEW, () if lines else (_why_none(part),)
     title = "The widest gaps in either direction" if long else "Widest gaps"
-    return tabled(part, lines, _left(part), columns, title=title, caption=caption, notes=notes, topic="gaps", long=long)
+    table = _table(part, lines, _left(part), columns, "gaps", title, notes=notes, long=long)
+    return table._replace(caption=f"{table.caption} {WORDS if words else ''}{INTERVALS}")
 
 
 def _why_none(part: pl.DataFrame) -> str:
@@ -175,32 +189,19 @@ def _why_none(part: pl.DataFrame) -> str:
 
 def calibration_table(part: pl.DataFrame) -> Table:
     """How far confidence is off for both groups, for the concepts with the widest gaps."""
-    gaps = "ece_gap", "ece_adaptive_gap", "brier_gap"
-    lines = _lines(
-        part,
-        lambda rows, pair: findings.calibration_gaps(rows, pair).head(2 * FEW).to_dicts(),
-        both=["miscalibration", "ece"],
-        compared=gaps,
-    )
+
+    def widest(rows: pl.DataFrame, pair: Pair) -> list[Result]:
+        return findings.calibration_gaps(rows, pair).head(2 * FEW).to_dicts()
+
+    gaps = {"ECE gap": "ece_gap", "Equal counts": "ece_adaptive_gap", "Brier gap": "brier_gap"}
+    lines = _lines(part, widest, ["miscalibration", "ece"], gaps.values())
     columns = [
         *_both(part, "Off by, ", "miscalibration", _root_cell),
         ("p", lambda line: p_cell(line)._replace(strong=line["found"])),
         *_both(part, "ECE, ", "ece", percent_cell),
-        *(
-            (head, _other(gap, points_cell))
-            for head, gap in zip(("ECE gap", "Equal counts", "Brier gap"), gaps, strict=True)
-        ),
+        *((head, _other(gap, points_cell)) for head, gap in gaps.items()),
     ]
-    caption = (
-        "Off by (read this one): root of the mean squared distance between confidence and what the images show, in "
-        "points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, for all "
-        "concepts at once; bold p: a difference was found. ECE: expected "
-        "calibration error in ten equal bins, as published, and its gap (positive: worse for the first group); equal "
-        "counts: the gap in bins of equally many images. These and the gap of the Brier score depend on the groups' "
-        f"sizes and prevalences. {INTERVALS}"
-    )
-    title = "Calibration: the widest gaps"
-    return tabled(part, lines, _left(part), columns, title=title, caption=caption, topic="calibration")
+    return _table(part, lines, _left(part), columns, "calibration", "Calibration: the widest gaps")
 
 
 def _root_cell(row: Result | None) -> Cell:
@@ -221,12 +222,7 @@ def cause_table(part: pl.DataFrame) -> Table:
     def named(row: Result | None) -> Cell:
         return Cell(percent(row["value"]), row["note"]) if row else Cell(ABSENT)
 
-    lines = _lines(
-        part,
-        lambda rows, pair: findings.ends(findings.tested(rows, pair), FEW),
-        both=["area", "instances"],
-        compared=["ap_gap_same_area", "names"],
-    )
+    lines = _lines(part, _widest(FEW), ["area", "instances"], ["ap_gap_same_area", "names"])
     columns: list[Column] = [
         *_both(part, "Area, ", "area", lambda row: percent(row["value"] if row else None, 1)),
         *_both(part, "Boxes, ", "instances", lambda row: f"{row['value']:.1f}" if row else ABSENT),
@@ -234,13 +230,7 @@ def cause_table(part: pl.DataFrame) -> Table:
         ("Same sizes", _other("ap_gap_same_area", points_cell)),
         ("Names", _other("names", named)),
     ]
-    caption = (
-        "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images of each "
-        "group that show the concept: described, not tested. Gap: matched, in points. Same sizes: the gap that remains "
-        "when sizes are distributed alike. Names: how differently annotators name it."
-    )
-    title = "Possible causes of the widest gaps"
-    return tabled(part, lines, _left(part), columns, title=title, caption=caption, topic="causes", long=True)
+    return _table(part, lines, _left(part), columns, "causes", "Possible causes of the widest gaps", long=True)
 
 
 def agreement_table(part: pl.DataFrame) -> Table:
@@ -253,40 +243,25 @@ def agreement_table(part: pl.DataFrame) -> Table:
             lines.append({"model": model, "subset": other, "n": table["n"][0], **colours})
         same = metric_rows(rows, "model_agreement").to_dicts()
         lines += [{**row, "same": percent(row["value"])} for row in same]
-    caption = (
-        "Green: published gaps wider than five points in the same direction; red: in opposite directions; yellow: all "
-        "others. Same sign: gaps of the same sign in another model, 50 % by chance."
-    )
     heads = {"Concepts": "n", "Green": "green", "Yellow": "yellow", "Red": "red", "Same sign": "same"}
     title, columns = "Agreement with other data sets and models", list(heads.items())
     lines = [dict.fromkeys(heads.values()) | line for line in lines]
-    return tabled(part, lines, [("Compared with", "subset")], columns, title=title, caption=caption, topic="agreement")
+    return _table(part, lines, [("Compared with", "subset")], columns, "agreement", title)
 
 
 def image_table(part: pl.DataFrame) -> Table:
     """The ids of the images behind the widest gaps; never the images."""
     rows = metric_rows(part, "outranked").to_dicts()
     ids = {(row["model"], row["concept"], row["group"], row["subset"]): row["note"] for row in rows}
-    caption = (
-        "Outranked: how often an image without the concept scores above one with it (0 %: never, 50 %: at random). "
-        "Overlooked: images that show it, lowest score first. Mistaken: images that do not, highest score first."
-    )
     columns: list[Column] = [
         ("Show it", "n"),
         ("Outranked", lambda row: percent(row["value"])),
         ("Overlooked", "note"),
         ("Mistaken", lambda row: ids.get((row["model"], row["concept"], row["group"], "mistaken"), ABSENT)),
     ]
-    return tabled(
-        part,
-        [row for row in rows if row["subset"] == "overlooked"],
-        [("Concept", "concept"), ("Images", "group")],
-        columns,
-        title="Images behind the widest gaps, by id",
-        caption=caption,
-        topic="images",
-        long=True,
-    )
+    left: list[Column] = [("Concept", "concept"), ("Images", "group")]
+    rows = [row for row in rows if row["subset"] == "overlooked"]
+    return _table(part, rows, left, columns, "images", "Images behind the widest gaps, by id", long=True)
 
 
 def disparity_planted(part: pl.DataFrame) -> Table | None:
@@ -295,12 +270,6 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
     if not findings.tested(own, PAIR).height:
         return None
     measured = {model: by_column(findings.tested(rows, PAIR), "concept") for model, rows in by_model(own)}
-    caption = (
-        "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points of a "
-        "model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
-        "trained model also misses whole objects and may recognise a strip. Small print: 95 % "
-        "interval for all objects at once; bold: a difference was found."
-    )
     return tabled(
         own,
         [rows[planted.item] for rows in measured.values() for planted in PLANTED_OBJECTS],
@@ -312,12 +281,10 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
             ("Found, matched", lambda row: Cell(signed(row["value"]), points_range(row), strong=row["found"])),
         ],
         title="Known truth against what the audit found",
-        caption=caption,
+        caption=CAPTIONS["planted"],
         notes=[f"{planted.item}: {planted.note}" for planted in PLANTED_OBJECTS],
     )
 
-
-# Disparity's chapter
 
 TOPICS = {
     "means": "On average",
@@ -347,9 +314,8 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
     dataset = str(part["dataset"][0])
     if dataset in SOURCES:
         names = ", ".join(f"“{group}”" for group in findings.groups(part))
-        yield (
-            f"{SOURCES[dataset]}. They are perceived; only images in which exactly one of {names} is named are used."
-        )
+        used = f"only images in which exactly one of {names} is named are used"
+        yield f"{SOURCES[dataset]}. They are perceived; {used}."
     if not drawn(dataset):
         yield "A concept that annotators did not mark counts as absent."
     gap = "A gap is a property of a model on these images."

@@ -1,7 +1,5 @@
 """Disparity's figures: widest gaps, spread of all gaps, reliability, agreement; of each model and of several."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -72,19 +70,16 @@ def _widest(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
         alt.Tooltip("raw:Q", title="published, points"),
         *(alt.Tooltip("p_value:Q", title="p", format=".2g"), "words:N", "n:Q"),
     ]
+    axis = Axis(f"points: {pair.first} less {pair.second}")
     for topic, name, title, own, colours, meaning in (
         ("gaps", "gaps", pair.less, [_in_points(row) for row in rows], WORD_COLOURS, TOWARDS),
         ("calibration", "calibration-gaps", f"calibration, {pair.less}", off, _association_colours(pair), NEARER),
     ):
         if own:
             marks, caption = _words(own, colours), f"{WIDEST[topic]}{_coloured(own, meaning)}"
-            drawn = form.bars(own, _axis(pair), down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
+            drawn = form.bars(own, axis, down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
             answers = (topic, pair.first)
             yield Figure(f"{name}{suffix}", f"{title}: the widest gaps", caption, drawn, topic, answers=answers)
-
-
-def _axis(pair: Pair) -> Axis:
-    return Axis(f"points: {pair.first} less {pair.second}")
 
 
 def _words(rows: Rows, colours: Mapping[str, str]) -> form.Series:
@@ -148,9 +143,8 @@ def _strips(part: pl.DataFrame, gaps: str, calibration: str = "") -> Iterator[Fi
             caption = f"Each dot is a concept: {what}, in points; pale: no difference found.{diamond}"
             found = f"{sum(row['found'] for row in concepts)} of {len(concepts)} gaps found"
             title = f"{pair.less}{f', {len(models)} models' * (len(models) > 1)}: {found}"
-            drawn = _strip_chart(rows, pair)
-            answers = ("mean", pair.first) if len(models) == 1 else ()
-            wide = len(models) > 1
+            drawn, wide = _strip_chart(rows, pair), len(models) > 1
+            answers = () if wide else ("mean", pair.first)
             title = f"Calibration, {title}" if topic == "calibration" else title
             yield Figure(f"{name}{suffix}", title, caption + _coloured(rows, NEARER), drawn, topic, wide, answers)
 
@@ -178,7 +172,7 @@ def stacked(rows: Rows) -> Rows:
 
 def _strip_chart(rows: Rows, pair: Pair) -> Layers:
     """A strip of stacked dots for every model; a diamond for the mean."""
-    models, x = order(rows, "model"), _axis(pair).x()
+    models, x = order(rows, "model"), Axis(f"points: {pair.first} less {pair.second}").x()
     y = alt.Y("model:N", title=None, sort=models, axis=alt.Axis() if len(models) > 1 else None)
     dots = chart([row for row in rows if row["concept"] is not None]).mark_circle(size=34, aria=False)
     dots = dots.encode(
@@ -233,11 +227,10 @@ def _agreement(part: pl.DataFrame) -> Iterator[Figure]:
     for place, ((there,), table) in enumerate(colours.group_by(["subset"], maintain_order=True), 1):
         others = metric_rows(part, "ap_gap_elsewhere").filter(subset=there).select(*keys, there="value")
         both = table.join(gaps, on=keys).join(others, on=keys)
-        rows = [
-            {"concept": row["concept"], **{key: round(100 * row[key], 2) for key in ("here", "there")}}
-            | {"colour": COLOURS[row["value"]]}
-            for row in both.to_dicts()
-        ]
+        rows = []
+        for row in both.to_dicts():
+            ends = {key: round(100 * row[key], 2) for key in ("here", "there")}
+            rows.append({"concept": row["concept"], **ends, "colour": COLOURS[row["value"]]})
         x, y = Axis(f"gap on {here}, points").x("here"), Axis(f"gap on {there}, points").y("there")
         named = chart([row for row in rows if row["colour"] != "yellow"])
         text = named.mark_text(align="left", dx=6, fontSize=10, color=INK, aria=False).encode(text="concept:N")
@@ -256,9 +249,8 @@ def _agreement(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _model_agreement(part: pl.DataFrame) -> Iterator[Figure]:
     """How many concepts are green, yellow and red for every model and other data set, side by side in one bar."""
-    for place, ((there,), table) in enumerate(
-        metric_rows(part, "agreement_count").group_by(["subset"], maintain_order=True), 1
-    ):
+    counts = metric_rows(part, "agreement_count").group_by(["subset"], maintain_order=True)
+    for place, ((there,), table) in enumerate(counts, 1):
         ended = pl.col("value").cum_sum().over("model")
         rows = table.select("model", "value", colour="group", start=ended - pl.col("value"), end=ended).to_dicts()
         models = order(rows, "model")

@@ -5,35 +5,23 @@ measure; miscalibration is the one to compare groups by, because it depends neit
 show the concept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-from beholder.comparison import FEWEST, Comparison, comparison_at, judge, part_from_null
-from beholder.comparison.family import TOO_LITTLE
+from beholder.comparison.family import FEWEST, TOO_LITTLE, Comparison, comparison_at, judge, part_from_null
 from beholder.core.results import Row
+from beholder.core.types import Codes, Floating, Ints, Mask
+from beholder.metrics import calibration
 from beholder.metrics.average_precision import Keys, LabelShuffles, each_concept, prevalences
-from beholder.metrics.calibration import (
-    BINS,
-    Array,
-    Calibrated,
-    MatchedBins,
-    Miscalibration,
-    equal_width_bins,
-    miscalibration,
-    reliability,
-)
+from beholder.metrics.calibration import MatchedBins, Miscalibration, miscalibration
 from beholder.metrics.intervals import clustered_share_interval
 from beholder.studies.disparity.gaps import NONE, spread
-from beholder.studies.disparity.scores import Cells, ConceptScores, Confidence, Mask, Sides, fewest_people
+from beholder.studies.disparity.scores import Cells, ConceptScores, Confidence, Sides, fewest_people
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
 UNIT, SQUARED = "calibration error", "squared calibration error"
-Counts = npt.NDArray[np.int_]
 KINDS = ("ece", "ece_adaptive", "brier")
 FEW_TO_MATCH = "fewer than two images with the concept or without it: prevalence cannot be matched"
 FEW_TO_TEST = f"fewer than {FEWEST} people of one group with it or without it: not tested"
@@ -61,26 +49,26 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
         yield from _diagram(data, values, np.array([column]), data.concepts[column])
 
 
-def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], draws: int) -> Array:
+def _calibrations(data: ConceptScores, values: Cells, parts: Iterable[Cells], draws: int) -> Floating:
     """The three errors of every set and concept in every draw: `[n_sets, 3, n_concepts, n_draws]`."""
     errors = np.full((len(data.sets), len(KINDS), len(data.concepts), draws), np.nan, dtype=np.float32)
     known, start = ~np.isnan(values), 0
     for weights in parts:
         here = slice(start, start := start + weights.shape[1])
 
-        def walk(column: int, weights: Array = weights, here: slice = here) -> None:
+        def walk(column: int, weights: Floating = weights, here: slice = here) -> None:
             for index, members in enumerate(data.sets):
                 rows = np.flatnonzero(members & known[:, column])
                 if len(rows):
                     cells, there = values[rows, column], data.present[rows, column]
-                    calibrated = Calibrated(cells, there, rows=rows, width=len(values))
+                    calibrated = calibration.Calibrated(cells, there, rows=rows, width=len(values))
                     errors[index, :, column, here] = calibrated.errors(weights)
 
         each_concept(walk, len(data.concepts))
     return errors
 
 
-def _error_rows(data: ConceptScores, errors: Array, draws: Array, known: Counts, source: str) -> Iterator[Row]:
+def _error_rows(data: ConceptScores, errors: Floating, draws: Floating, known: Ints, source: str) -> Iterator[Row]:
     """The published errors of every group, and their gaps; positive: worse calibrated for the first group."""
     for index, group in enumerate(data.groups.names):
         for column, concept in enumerate(data.concepts):
@@ -142,11 +130,11 @@ class MatchedCalibration:
             for number, (place, pair) in enumerate(zip(tested, pairs, strict=True))
         }
 
-    def _shuffles(self, columns: npt.NDArray[np.intp], options: MeasureOptions) -> dict[int, Array]:
+    def _shuffles(self, columns: Codes, options: MeasureOptions) -> dict[int, Floating]:
         """The gap of every pair as it is and when people change groups: pairs × (1 + shuffles), by column."""
         data = self.data
         moves = LabelShuffles(data.codes, data.people.codes, data.cells)
-        made: dict[int, list[Array]] = {int(column): [] for column in columns}
+        made: dict[int, list[Floating]] = {int(column): [] for column in columns}
         bins = {column: self._bins(column) for column in made}
         for _, keys in moves.keys(options.rng(), options.shuffles):
 
@@ -155,7 +143,10 @@ class MatchedCalibration:
                 labels = moves.labels(data.present[:, column], bins[column][1], keys)
                 if not made[column]:
                     labels = np.concatenate([data.codes[:, None].astype(labels.dtype), labels], axis=1)
-                made[column].append(np.stack([self._gaps(bins[column], labels, pair) for pair in data.pairs]))
+                matched, known = bins[column]
+                first = [(labels[known] == pair.first).astype(np.float32) for pair in data.pairs]
+                gaps = [matched.miscalibrations(own) - matched.miscalibrations(1 - own) for own in first]
+                made[column].append(np.stack(gaps))
 
             each_concept(walk, len(columns))
         return {column: np.concatenate(parts, axis=1) for column, parts in made.items()}
@@ -164,10 +155,6 @@ class MatchedCalibration:
         known = ~np.isnan(self._values[:, column])
         cells, present = self._values[known, column], self.data.present[known, column]
         return MatchedBins(cells, present, float(self._prevalence[column])), known
-
-    def _gaps(self, bins: tuple[MatchedBins, Mask], labels: npt.NDArray[np.uint8], pair: Sides) -> Array:
-        own = (labels[bins[1]] == pair.first).astype(np.float32)
-        return np.asarray(bins[0].miscalibrations(own) - bins[0].miscalibrations(1 - own))
 
 
 def _miscalibration_rows(matched: MatchedCalibration, source: str) -> Iterator[Row]:
@@ -212,9 +199,9 @@ def _diagram(data: ConceptScores, values: Cells, columns: np.ndarray, concept: s
     for index, group in enumerate(data.groups.names):
         rows, across = np.nonzero(data.sets[index][:, None] & ~np.isnan(values[:, columns]))
         cells, there = (table[rows, columns[across]] for table in (values, data.present))
-        bins = equal_width_bins(cells)
-        for each in reliability(cells, there):
-            in_bin = bins == round(each.low * BINS)
+        bins = calibration.equal_width_bins(cells)
+        for each in calibration.reliability(cells, there):
+            in_bin = bins == round(each.low * calibration.BINS)
             low, high = clustered_share_interval(there[in_bin], data.people.codes[rows[in_bin]])
             row = Row("disparity.reliability", each.shows / each.n, each.n, PROBABILITY, group=group)
             counted = None if concept else f"n counts image × concept, of {len(np.unique(rows[in_bin]))} images"

@@ -1,9 +1,4 @@
-"""Disparity's rows as a person reads them, and its findings: which gaps were found, what the mean says.
-
-Tables in, small tables and sentences out; every number is a row of the results.
-"""
-
-from __future__ import annotations
+"""Disparity's rows as a person reads them, and its findings: sentences whose numbers are rows of the results."""
 
 import math
 from collections.abc import Iterator
@@ -11,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from beholder.chapter import numbers
 from beholder.chapter.finding import (
     FOUND,
     Finding,
@@ -25,18 +21,7 @@ from beholder.chapter.finding import (
     widest_first,
     with_metrics,
 )
-from beholder.chapter.numbers import (
-    MINUS,
-    Result,
-    has_interval,
-    number,
-    percent,
-    percent_range,
-    points,
-    points_range,
-    row_p_value,
-    signed,
-)
+from beholder.chapter.numbers import Result, has_interval, number, percent, points, points_range, row_p_value, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
@@ -78,10 +63,8 @@ class Pair(NamedTuple):
     @property
     def images(self) -> tuple[str, str]:
         """The images of both groups."""
-        return (
-            f"images labelled {self.quoted[0]}",
-            "the other images" if self.rest else f"images labelled {self.quoted[1]}",
-        )
+        first, second = (f"images labelled {name}" for name in self.quoted)
+        return first, "the other images" if self.rest else second
 
     def worse(self, row: Result) -> str:
         """The images in which a concept is recognised worse."""
@@ -110,10 +93,7 @@ def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
 
 @once_per_table
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """Every concept with a matched gap, the widest first, with its other numbers in columns of their own.
-
-    Bounds hold for all concepts at once; `found` says what the verdict says.
-    """
+    """Every concept with a matched gap, the widest first, with its other numbers; bounds hold for all at once."""
     compared = of_pair(part, pair)
     others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
     rows = deciding_rows(compared, "ap_gap_matched")
@@ -329,7 +309,7 @@ def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
         )
     wide = row if row["value"] >= 0 else swapped(row)
     value, *bounds = (SQUARE_POINTS * wide[name] for name in ("value", "low", "high") if wide[name] is not None)
-    across = f", {bounds[0]:.0f} to {bounds[1]:.0f}".replace("-", MINUS) if bounds else ""
+    across = f", {bounds[0]:.0f} to {bounds[1]:.0f}".replace("-", numbers.MINUS) if bounds else ""
     gap = f"gap of the squares {value:.0f} square points{across}"
     return f"Widest gap: “{row['concept']}”, {off} ({gap}; p {row_p_value(row)}). "
 
@@ -347,10 +327,9 @@ def _words(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     if row is None or row["n"] < FEWEST_CONCEPTS:
         return
     way = "agree with" if row["value"] > (row["expected"] or 0.5) else "point against"
-    headline = "No agreement of gaps with word vectors was found"
-    if row["verdict"] == DIFFERENCE:
-        headline = f"Gaps {way} word vectors"
-    bounds = f"{percent_range(row['low'], row['high'])}; " if has_interval(row) else ""
+    found = row["verdict"] == DIFFERENCE
+    headline = f"Gaps {way} word vectors" if found else "No agreement of gaps with word vectors was found"
+    bounds = f"{numbers.percent_range(row['low'], row['high'])}; " if has_interval(row) else ""
     usual = f"shuffled labels give {percent(row['expected'])}, " if row["expected"] is not None else ""
     sentence = (
         f"{percent(row['value'])} of {row['n']} concepts are recognised better in images of the group whose words "

@@ -1,6 +1,4 @@
-"""Disparity's main numbers: average precision by concept and group, the gaps, and which of them are found."""
-
-from __future__ import annotations
+"""Disparity's main numbers: average precision by concept and group, the gaps, which are found, and possible causes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,23 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from beholder.comparison import Comparison, comparison_at, judge, part_from_null
-from beholder.comparison.family import DIFFERENCE, FEWEST, FEWEST_ARRANGEMENTS, TOO_LITTLE, Part
+from beholder.comparison import family
+from beholder.comparison.family import DIFFERENCE, FEWEST, Comparison, comparison_at, judge, part_from_null
 from beholder.comparison.shuffles import arrangements
 from beholder.core.results import Row
-from beholder.metrics.average_precision import (
-    Array,
-    LabelShuffles,
-    LeaveOneOut,
-    Precision,
-    left_out,
-    measured,
-    resampled,
-    shuffled,
-)
+from beholder.core.types import Codes, Floating, Ints, Mask
+from beholder.metrics import average_precision
+from beholder.metrics.average_precision import LeaveOneOut, Precision, left_out, measured, resampled, shuffled
 from beholder.metrics.intervals import Interval, Reach, centred_interval, exact_proportion_interval
-from beholder.studies.disparity.scores import Cells, ConceptScores, Mask, Sides
+from beholder.studies.disparity.scores import Cells, ConceptScores, Sides
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
@@ -55,9 +47,9 @@ class Gaps:
     precision: Precision
     alone: tuple[LeaveOneOut, LeaveOneOut]  # with each image left out in turn: as it is, and at matched prevalence
     draws: Precision
-    null: Array  # matched gaps when people change groups: pairs × concepts × shuffles
-    within: Array  # the same within the strata; equal to `null` where there are none
-    inner: Mapping[str, Gaps] = field(default_factory=dict)  # in each stratum with five people of every group
+    null: Floating  # matched gaps when people change groups: pairs × concepts × shuffles
+    within: Floating  # the same within the strata; equal to `null` where there are none
+    inner: Mapping[str, "Gaps"] = field(default_factory=dict)  # in each stratum with five people of every group
 
     def gap(self, pair: Sides, *, matched: bool) -> Cells:
         """First less second; matched: at one prevalence, less the gap that the counts alone produce."""
@@ -83,12 +75,12 @@ class Gaps:
         tests = [layer._numbers(index) for layer in layers for index in range(len(pairs))]
         gaps = [part_from_null(gap, null, people=people) for gap, null, people in tests]
         means = [self._mean_part(index) for index in range(len(pairs))]
-        family = judge([*gaps, *means])
+        every = judge([*gaps, *means])
         wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
         named = [(pair.group, pair.against) for pair in pairs]
         found = [
             {
-                (index, int(column)): comparison_at(family[number * len(pairs) + index], place, *named[index])
+                (index, int(column)): comparison_at(every[number * len(pairs) + index], place, *named[index])
                 for index in range(len(pairs))
                 for place, column in enumerate(layer._tested(index))
             }
@@ -96,15 +88,15 @@ class Gaps:
         ]
         return Judgements(
             found[0],
-            [comparison_at(one, 0, *names) for one, names in zip(family[len(gaps) :], named, strict=True)],
+            [comparison_at(one, 0, *names) for one, names in zip(every[len(gaps) :], named, strict=True)],
             [comparison_at(one, 0, *names) for one, names in zip(wide, named, strict=True)],
             dict(zip(self.inner, found[1:], strict=True)),
         )
 
-    def _tested(self, index: int) -> npt.NDArray[np.intp]:
+    def _tested(self, index: int) -> Codes:
         return np.flatnonzero(self.enough(self.data.pairs[index]))
 
-    def _numbers(self, index: int) -> tuple[Array, Array, npt.NDArray[np.int_]]:
+    def _numbers(self, index: int) -> tuple[Floating, Floating, Ints]:
         """Of a pair's tested concepts: gaps, shuffled gaps and the fewest people."""
         pair, columns = self.data.pairs[index], self._tested(index)
         gap = (self.precision.matched[pair.first] - self.precision.matched[pair.second])[columns]
@@ -112,7 +104,7 @@ class Gaps:
         people = np.where(self._movable(columns), self.data.fewest[index, columns], 0)
         return gap, widened(self.within[index, columns], draws).T, people
 
-    def _mean_part(self, index: int, *, width: bool = False) -> Part:
+    def _mean_part(self, index: int, *, width: bool = False) -> family.Part:
         """The mean over concepts, of the gaps or of their widths, and the same in every shuffle."""
         gap, null, people = self._numbers(index)
         if width:
@@ -122,35 +114,35 @@ class Gaps:
         fewest = int(people.min()) if len(people) else 0
         return part_from_null(value, _mean(null, axis=1)[:, None], people=fewest, one_sided=width)
 
-    def _movable(self, columns: npt.NDArray[np.intp]) -> Mask:
+    def _movable(self, columns: Codes) -> Mask:
         """Whether people can change groups in enough ways."""
         data = self.data
-        moves = LabelShuffles(data.codes, data.people.codes, data.cells)
+        moves = average_precision.LabelShuffles(data.codes, data.people.codes, data.cells)
         known = ~np.isnan(data.scores)
         blocks = [moves.blocks(data.present[:, column], known[:, column])[1] for column in columns]
-        return np.array([arrangements(moves.groups, each) >= FEWEST_ARRANGEMENTS for each in blocks], dtype=np.bool_)
+        return np.array(
+            [arrangements(moves.groups, each) >= family.FEWEST_ARRANGEMENTS for each in blocks], dtype=np.bool_
+        )
 
 
-def widened(null: Array, draws: Array) -> Array:
-    """Shuffled gaps `[n_gaps, n_shuffles]`, as far apart as those of draws of people where these are farther apart.
-
-    Shuffles mix the groups. Where a model gives all images of a group higher scores, or a small group is recognised
-    worse, they tell too little about how far the ranking within each group varies.
-    """
+def widened(null: Floating, draws: Floating) -> Floating:
+    """Shuffled gaps `[n_gaps, n_shuffles]`, as far apart as those of draws of people where these are farther apart."""
+    # Shuffles mix the groups. Where a model gives all images of a group higher scores, or a small group is recognised
+    # worse, they show too little of how far the ranking within each group varies.
     centre = _mean(null, axis=1)[:, None]
     drawn, moved = (np.sqrt(_mean((each - _mean(each, axis=1)[:, None]) ** 2, axis=1)) for each in (draws, null))
     factor = np.where((moved > ROUNDING) & (drawn > moved), drawn / np.maximum(moved, ROUNDING), 1.0)
     return np.asarray(centre + factor[:, None] * (null - centre))
 
 
-def _mean(values: Array | Cells, *, axis: int) -> Cells:
+def _mean(values: Floating | Cells, *, axis: int) -> Cells:
     """The mean of the finite values; NaN where there are none."""
     there = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(there, values, 0.0).sum(axis=axis) / there.sum(axis=axis))
 
 
-def spread(draws: Array | Cells, value: float) -> Interval:
+def spread(draws: Floating | Cells, value: float) -> Interval:
     """The interval around a value; none where all draws are equal, because they say nothing about other images."""
     low, high = centred_interval(draws, value)
     return Interval(low, high) if high - low > ROUNDING else NONE
@@ -158,16 +150,14 @@ def spread(draws: Array | Cells, value: float) -> Interval:
 
 def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:
     """Measure, resample and shuffle; also in each stratum."""
-    people = data.people.codes
-    precision = measured(data.scores, data.present, data.sets)
-    alone = left_out(data.scores, data.present, data.sets, people)
-    draws = resampled(data.scores, data.present, data.sets, data.resampler(options))
-    world = data.scores, data.present, data.codes
+    cells, people = (data.scores, data.present), data.people.codes
+    precision, alone = measured(*cells, data.sets), left_out(*cells, data.sets, people)
+    draws = resampled(*cells, data.sets, data.resampler(options))
     # At least as many as there are draws: what few images alone produce is taken off matched gaps
     number = max(options.draws, options.shuffles)
-    null = within = shuffled(*world, options.rng(), number, people=people)
+    null = within = shuffled(*cells, data.codes, options.rng(), number, people=people)
     if data.cells is not None:
-        within = shuffled(*world, options.rng(), options.shuffles, people=people, cells=data.cells)
+        within = shuffled(*cells, data.codes, options.rng(), options.shuffles, people=people, cells=data.cells)
     inner = {name: find_gaps(part, options) for name, part in data.each_stratum().items()}
     return Gaps(data, precision, alone, draws, null, within, inner)
 
@@ -262,7 +252,7 @@ def _pair_rows(gaps: Gaps, pair: Sides, index: int) -> Iterator[Row]:
         comparison = gaps.judged.gaps.get((index, column))
         row = row._replace(metric="disparity.ap_gap_matched", value=float(matched[column]))
         if comparison is None:
-            yield row._replace(verdict=None if np.isnan(matched[column]) else TOO_LITTLE)
+            yield row._replace(verdict=None if np.isnan(matched[column]) else family.TOO_LITTLE)
             continue
         notes += [f"{100 * expected[column]:+.1f} points due to the counts alone removed", TOGETHER]
         judged = comparison.rows(row._replace(note=join(notes)), data.strata, least=-1.0, most=1.0)
@@ -288,3 +278,152 @@ def _absent(data: ConceptScores, pair: Sides, column: int) -> str | None:
         return "every image of one group shows it: no gap at matched prevalence"
     few = data.fewest[data.pairs.index(pair), column] < FEWEST
     return f"fewer than {FEWEST} people of one group with it or without it: not tested" if few else None
+
+
+# Possible causes: size, number and names of the objects, as annotators give them. The study looked for causes by eye.
+# A difference explains a gap only as far as the gap shrinks once it is removed; this is done for the area.
+
+AREA_BINS = 5
+MEASURED = {
+    "area": ("share of the picture", "largest box of the concept, mean over images that show it"),
+    "instances": ("boxes", "boxes of the concept, mean over images that show it"),
+}
+NAMES_LISTED = 3  # how many names a note lists per group
+IDS_LISTED, IDS_CONCEPTS = 10, 10  # image ids that a row lists; concepts with such rows: those with the widest gaps
+
+
+def cause_rows(gaps: Gaps) -> Iterator[Row]:
+    """Size, number and names of objects by group; the gap at equal sizes; the images behind the widest gaps."""
+    data = gaps.data
+    objects = data.objects()
+    for column in MEASURED:
+        table = _table(data, objects, column)
+        for pair in data.pairs:
+            yield from _difference_rows(data, pair, table, column)
+    for pair in data.pairs:
+        yield from _name_rows(data, pair, objects)
+    yield from _same_area_rows(gaps, _table(data, objects, "area"))
+    yield from _image_rows(gaps)
+
+
+def _table(data: ConceptScores, objects: pl.DataFrame, column: str) -> Cells:
+    """A number for every image and concept; NaN where the concept is not shown or the number is unknown."""
+    table = np.full(data.scores.shape, np.nan)
+    values = objects[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    table[objects["row"].to_numpy(), objects["column"].to_numpy()] = values
+    return table
+
+
+def _difference_rows(data: ConceptScores, pair: Sides, table: Cells, metric: str) -> Iterator[Row]:
+    """The mean of each set, and their difference: described, not tested."""
+    unit, meaning = MEASURED[metric]
+    known = ~np.isnan(table)
+    sizes = np.stack([known[data.sets[side]].sum(axis=0) for side in pair.both])
+    with np.errstate(invalid="ignore"):
+        means = np.stack([np.where(known, table, 0.0)[data.sets[side]].sum(axis=0) for side in pair.both]) / sizes
+    for column in np.flatnonzero(sizes.all(axis=0)).tolist():
+        concept, (first, second) = data.concepts[column], means[:, column].tolist()
+        for index, group in enumerate((pair.group, pair.against)):
+            row = Row(f"disparity.{metric}", float(means[index, column]), int(sizes[index, column]), unit, group=group)
+            if index == 0 or len(data.groups.names) == 2:
+                yield row._replace(concept=concept, note=meaning)
+        yield pair.row(f"{metric}_gap", first - second, int(sizes[:, column].sum()), unit, concept=concept)
+
+
+def _name_rows(data: ConceptScores, pair: Sides, objects: pl.DataFrame) -> Iterator[Row]:
+    """How differently annotators name the concept in images of the two sets: 0: alike, 1: no common name."""
+    first, second = (data.sets[index] for index in pair.both)
+    named = objects.select("row", "concept", pl.col("names").list.eval(pl.element().str.to_lowercase()))
+    named = named.with_columns(weight=1 / pl.col("names").list.len()).explode("names").drop_nulls("names")
+    rows = named["row"].to_numpy()
+    side = np.where(first[rows], 0, np.where(second[rows], 1, 2))
+    counts = named.with_columns(side=side).filter(pl.col("side") < 2)
+    counts = counts.group_by("concept", "names", "side").agg(pl.col("weight").sum())
+    several = counts.group_by("concept").agg(pl.col("names").n_unique(), pl.col("side").n_unique())
+    kept = set(several.filter((pl.col("names") > 1) & (pl.col("side") == 2))["concept"])
+    wide = counts.filter(pl.col("concept").is_in(list(kept))).pivot("side", index=["concept", "names"], values="weight")
+    for (concept,), part in wide.fill_null(0.0).sort("concept", "names").group_by("concept", maintain_order=True):
+        weights = part.select("0", "1").to_numpy()
+        shares = weights / weights.sum(axis=0)
+        value = float(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
+        used = []
+        for order, own in zip(np.argsort(-shares, axis=0, kind="stable")[:NAMES_LISTED].T, shares.T, strict=True):
+            used.append(", ".join(f"{part['names'][int(k)]} {100 * own[k]:.0f} %" for k in order if own[k] > 0))
+        note = f"{pair.group}: {used[0]}; {pair.against}: {used[1]}"
+        yield pair.row("names", value, round(float(weights.sum())), "share", concept=str(concept), note=note)
+
+
+def _same_area_rows(gaps: Gaps, areas: Cells) -> Iterator[Row]:
+    """The matched gap when objects of each size have the same weight in every group."""
+    data = gaps.data
+    importance, kept = equal_areas(data, areas)
+    tested = np.all([gaps.enough(pair) for pair in data.pairs], axis=0)
+    columns = np.flatnonzero((kept >= FEWEST).all(axis=0) & tested)
+    if not len(columns):
+        return
+    cells, there = data.scores[:, columns], data.present[:, columns]
+    plain = measured(cells, there, data.sets).matched
+    equal = measured(cells, there, data.sets, importance=importance[:, :, columns]).matched
+    for pair in data.pairs:
+        change = (equal[pair.first] - equal[pair.second]) - (plain[pair.first] - plain[pair.second])
+        whole = gaps.gap(pair, matched=True)[columns]
+        for index, column in enumerate(columns.tolist()):
+            value = float(whole[index] + change[index])
+            n, showing = (int(counts[pair.both, column].sum()) for counts in (kept, data.showing))
+            left_out = f"{showing - n} images of other sizes left out" if showing > n else None
+            note = join((f"{100 * whole[index]:+.1f} points before", left_out))
+            yield pair.row("ap_gap_same_area", value, n, AP, concept=data.concepts[column], note=note)
+
+
+def equal_areas(data: ConceptScores, areas: Cells) -> tuple[npt.NDArray[np.float32], Ints]:
+    """Weights of images that give all sets the same distribution of sizes, and how many images of each set count."""
+    # Sizes are cut into five bins of equally many images. The weight of a bin in a set is its share among all images
+    # over its share in that set. A bin that some set lacks has weight 0; images without the concept have weight 1.
+    importance = np.ones((len(data.sets), *areas.shape), dtype=np.float32)
+    kept = np.zeros((len(data.sets), areas.shape[1]), dtype=int)
+    for column in range(areas.shape[1]):
+        known = data.present[:, column] & ~np.isnan(areas[:, column]) & ~np.isnan(data.scores[:, column])
+        if known.sum() < AREA_BINS:
+            continue
+        edges = np.quantile(areas[known, column], np.arange(1, AREA_BINS) / AREA_BINS)
+        bins = np.searchsorted(edges, areas[:, column], side="left")
+        counts = np.stack([np.bincount(bins[known & s], minlength=AREA_BINS) for s in data.sets])
+        common = (counts > 0).all(axis=0)
+        if not common.any():
+            continue
+        target = np.where(common, np.bincount(bins[known], minlength=AREA_BINS), 0)
+        target = target / target.sum()
+        for index, members in enumerate(data.sets):
+            own = np.where(common, counts[index], 0)
+            factor = np.where(common, target * own.sum() / np.maximum(own, 1), 0.0)
+            shows_it = members & data.present[:, column]
+            importance[index, shows_it, column] = np.where(known[shows_it], factor[bins[shows_it]], 0.0)
+            kept[index, column] = int(own.sum())
+    return importance, kept
+
+
+def _image_rows(gaps: Gaps) -> Iterator[Row]:
+    """For the widest gaps, the images of each group that lower precision most: concepts missed, or seen by mistake."""
+    data, pair = gaps.data, gaps.data.pairs[0]
+    widths = np.where(gaps.enough(pair), np.abs(gaps.gap(pair, matched=True)), -1.0)
+    ids = data.images["image_id"].to_numpy()
+    for column in np.argsort(-widths, kind="stable")[:IDS_CONCEPTS].tolist():
+        if widths[column] < 0:
+            return
+        scores, shows = data.scores[:, column], data.present[:, column]
+        for index, group in enumerate(data.groups.names):
+            scored = data.sets[index] & ~np.isnan(scores)
+            there, empty = np.flatnonzero(scored & shows), np.flatnonzero(scored & ~shows)
+            value = outranked(scores[there], scores[empty])
+            for subset, rows, sign in (("overlooked", there, 1), ("mistaken", empty, -1)):
+                note = ", ".join(ids[rows[np.argsort(sign * scores[rows], kind="stable")[:IDS_LISTED]]])
+                row = Row("disparity.outranked", value, len(there), "share", subset=subset, group=group, note=note)
+                yield row._replace(concept=data.concepts[column])
+
+
+def outranked(there: Cells, empty: Cells) -> float:
+    """How often an image without the concept scores above one with it; ties count half. 0: never, 0.5: at random."""
+    if not len(empty) or not len(there):
+        return float("nan")
+    left, right = (np.searchsorted(np.sort(empty), there, side=side) for side in ("left", "right"))
+    return float(1 - np.mean(left + right) / (2 * len(empty)))

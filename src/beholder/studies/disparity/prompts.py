@@ -4,8 +4,6 @@ A model that matches images with texts reads the concept in a template. A detect
 A model that answers is asked whether the concept is there. A prompt's id is its text in the first of these forms.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +14,7 @@ from beholder.glasshouse.world import with_article
 from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated
 
 SYNSET = re.compile(r"(?P<lemma>.+)\.(?P<kind>[nvasr])\.(?P<sense>\d+)")
-Words = Mapping[str, str]  # words by concept
+Words = Mapping[str, str]  # words by concept, or wordings by name
 
 
 def read_words(path: Path, column: str) -> dict[str, str]:
@@ -49,11 +47,7 @@ IS_THERE = Instruction("Is there a {} in the image? Answer with exactly one word
 
 
 def disparity_prompts(
-    concepts: Sequence[str],
-    templates: Mapping[str, str] = TEMPLATES,
-    *,
-    bare: bool = False,
-    ambiguous: Words = AMBIGUOUS,
+    concepts: Sequence[str], templates: Words = TEMPLATES, *, bare: bool = False, ambiguous: Words = AMBIGUOUS
 ) -> PromptSet:
     """Every concept in every template; `level` is the template, `concept` the data set's own name."""
     words = {concept: concept_name(concept, ambiguous) for concept in concepts}
@@ -72,10 +66,5 @@ def disparity_prompts(
 def drawn_prompts(concepts: Sequence[str], *, bare: bool = False) -> PromptSet:
     """The same for the embedded world, in the words on which its reference models were trained."""
     texts = {concept: DRAWN.replace("{}", with_article(concept)) for concept in concepts}
-    return prompt_set(
-        "disparity/drawn",
-        [
-            {"prompt_id": text, "text": concept if bare else text, "level": "drawing", "concept": concept}
-            for concept, text in texts.items()
-        ],
-    )
+    rows = [{"prompt_id": text, "text": name if bare else text, "concept": name} for name, text in texts.items()]
+    return prompt_set("disparity/drawn", [{**row, "level": "drawing"} for row in rows])

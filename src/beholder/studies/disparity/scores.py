@@ -1,21 +1,18 @@
 """Disparity, first step: one score for every concept in every image, with what the image shows and its group."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy import sparse
 
-from beholder.comparison import Groups, People, Strata, group_by, people_of, strata_of
 from beholder.comparison.family import FEWEST
-from beholder.comparison.groups import Codes, no_strata
+from beholder.comparison.groups import Groups, People, Strata, group_by, no_strata, people_of, strata_of
 from beholder.core.errors import DataError, UnknownName, UsageError
 from beholder.core.results import Row
+from beholder.core.types import Array, Codes, Ints, Mask
 from beholder.datasets.dataset import Dataset
 from beholder.metrics.calibration import READINGS, cross_fitted
 from beholder.metrics.intervals import Resampler
@@ -23,8 +20,7 @@ from beholder.models.predictions import MINIMUM
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.study import MeasureOptions
 
-Cells = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+Cells = Array
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
 GENDER, REST = "gender", "the rest"
@@ -99,23 +95,23 @@ class ConceptScores:
         return [Sides(group, rest, code, len(names) + code) for code, group in enumerate(names)]
 
     @cached_property
-    def showing(self) -> npt.NDArray[np.int_]:
+    def showing(self) -> Ints:
         """How many scored images of each set show each concept: `[n_sets, n_concepts]`."""
         there = self.present & ~np.isnan(self.scores)
         return np.stack([there[members].sum(axis=0) for members in self.sets])
 
     @cached_property
-    def scored(self) -> npt.NDArray[np.int_]:
+    def scored(self) -> Ints:
         """How many images of each set have a score for each concept."""
         known = ~np.isnan(self.scores)
         return np.stack([known[members].sum(axis=0) for members in self.sets])
 
     @cached_property
-    def fewest(self) -> npt.NDArray[np.int_]:
+    def fewest(self) -> Ints:
         """The people of the smallest part of each pair `[n_pairs, n_concepts]`: who show a concept, or who do not."""
         return fewest_people(self, ~np.isnan(self.scores))
 
-    def each_stratum(self) -> dict[str, ConceptScores]:
+    def each_stratum(self) -> dict[str, "ConceptScores"]:
         """The images of each stratum in which every group has five people; none where there is one stratum."""
         parts, crossed = {}, self.strata.crossed if self.cells is not None else None
         for place, name in enumerate([] if crossed is None else crossed.names):
@@ -139,7 +135,7 @@ class ConceptScores:
         return self.dataset.objects.join(rows, on="image_id").join(columns, on="concept")
 
 
-def fewest_people(data: ConceptScores, known: Mask) -> npt.NDArray[np.int_]:
+def fewest_people(data: ConceptScores, known: Mask) -> Ints:
     """As `ConceptScores.fewest`, of the cells that are `known`."""
     counts = []
     for shows in (data.present & known, ~data.present & known):
@@ -172,7 +168,7 @@ def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None 
     if len(asked) > len(concepts):  # the mean over a concept's templates; NaN where one of them was not scored
         scores = np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
     blank = np.zeros(scores.shape, dtype=bool)
-    data = concept_scores(matrix.images, attribute, concepts, scores, blank, dataset, person=person)
+    data = concept_scores(matrix.images, attribute, concepts, scores, blank, dataset, person)
     data = replace(data, unit=ranking.unit, is_probability=ranking.is_probability)
     objects = data.objects()
     blank[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
@@ -180,28 +176,26 @@ def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None 
 
 
 def concept_scores(
-    images: pl.DataFrame,
-    attribute: str,
-    concepts: list[str],
-    scores: Cells,
-    present: Mask,
-    dataset: Dataset,
-    *,
-    person: str | None = None,
+    images: pl.DataFrame, by: str, concepts: list[str], cells: Cells, shown: Mask, dataset: Dataset, person: str | None
 ) -> ConceptScores:
     """Scores of images that all have a group, with whom they show."""
-    groups, people = group_by(images, (attribute,)), people_of(images, person)
+    groups, people = group_by(images, (by,)), people_of(images, person)
     if len(groups.names) < 2:
         there = f"only '{groups.names[0]}'" if groups.names else "none"
-        raise DataError(f"{dataset.name}: disparity needs two groups of '{attribute}', and there is {there}.")
+        raise DataError(f"{dataset.name}: disparity needs two groups of '{by}', and there is {there}.")
     strata = strata_of(images, groups, WITHIN, people)
-    return ConceptScores(images, concepts, scores, present, groups, people, strata, dataset)
+    return ConceptScores(images, concepts, cells, shown, groups, people, strata, dataset)
 
 
 def read_confidence(data: ConceptScores, calibration: str, options: MeasureOptions) -> Confidence:
     """The scores as probabilities: as they are if they already are, else only if `calibration` converts them."""
-    if calibration in READINGS:
-        return Confidence(_cross_fitted(data, calibration, options), f"{calibration} calibration, cross-validated")
+    if calibration in READINGS:  # concept by concept; NaN where there are too few images to fit a curve
+        rng, fitted = options.rng(), np.full(data.scores.shape, np.nan)
+        for column, known in enumerate(~np.isnan(data.scores.T)):
+            cells = data.scores[known, column], data.present[known, column]
+            if (converted := cross_fitted(*cells, calibration, rng)) is not None:
+                fitted[known, column] = converted
+        return Confidence(fitted, f"{calibration} calibration, cross-validated")
     if calibration == AUTO and not data.is_probability:
         reason = f"a {data.unit} is not a probability; --calibration platt or isotonic converts it to one"
         return Confidence(None, reason)
@@ -212,14 +206,3 @@ def read_confidence(data: ConceptScores, calibration: str, options: MeasureOptio
             f"{known.max():.3g}.\nUse --calibration platt or isotonic: they convert any score."
         )
     return Confidence(data.scores, f"confidence: {data.unit}")
-
-
-def _cross_fitted(data: ConceptScores, calibration: str, options: MeasureOptions) -> Cells:
-    """Concept by concept; NaN where there are too few images to fit a curve."""
-    rng, calibrated = options.rng(), np.full(data.scores.shape, np.nan)
-    for column in range(len(data.concepts)):
-        known = ~np.isnan(data.scores[:, column])
-        fitted = cross_fitted(data.scores[known, column], data.present[known, column], calibration, rng)
-        if fitted is not None:
-            calibrated[known, column] = fitted
-    return calibrated

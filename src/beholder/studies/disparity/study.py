@@ -1,36 +1,37 @@
 """Disparity: for which group does recognition work worse? Average precision by concept and group."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from beholder.core.errors import DataError, UnknownName, UsageError
+from beholder.comparison.family import FEWEST, Part, critical_value, part_from_null
+from beholder.comparison.power import noise_of, people_needed
+from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.core.results import SCHEMA, Row, read_results
-from beholder.core.types import Fields
+from beholder.core.types import Fields, Mask
+from beholder.datasets import DATASETS
+from beholder.datasets.coco import SETTINGS as COCO_SETTINGS
+from beholder.datasets.coco import find, frequent_categories, grouped, read_captions, read_instances
+from beholder.datasets.dataset import SCHEMA as DATASET_SCHEMA
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
+from beholder.datasets.settings import GENDER_WORDS, Settings, Steps
+from beholder.metrics.average_precision import measured, resampled, shuffled
 from beholder.prompts.prompt_set import read_templates
 from beholder.scores.score_matrix import Task
+from beholder.studies.disparity import prompts, scores
 from beholder.studies.disparity.agreement import agreement, word_rows
-from beholder.studies.disparity.causes import cause_rows
 from beholder.studies.disparity.confidence import calibration_rows
-from beholder.studies.disparity.gaps import find_gaps, gap_rows
-from beholder.studies.disparity.prompts import (
-    AMBIGUOUS,
-    IS_THERE,
-    SAME_CONCEPTS,
-    TEMPLATES,
-    Words,
-    disparity_prompts,
-    drawn_prompts,
-    read_words,
-)
-from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, read_concept_scores, read_confidence
+from beholder.studies.disparity.gaps import AP, cause_rows, find_gaps, gap_rows, widened
+from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, ConceptScores, Confidence
+from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
+from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
@@ -40,36 +41,35 @@ LIMITATIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """What a user may choose."""
 
     by: str | None = None  # whose groups are compared; by default what the data set's words define, else gender
-    templates: Mapping[str, str] = field(default_factory=lambda: TEMPLATES)
+    templates: prompts.Words = prompts.TEMPLATES
     word_vectors: Path | None = None
     calibration: str = AUTO
-    beside: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SCHEMA))  # other runs
-    ambiguous: Words = field(default_factory=lambda: AMBIGUOUS)  # for words that usually mean something else
-    same_concepts: Words = field(default_factory=lambda: SAME_CONCEPTS)  # which concepts of two data sets are the same
+    beside: pl.DataFrame = pl.DataFrame(schema=SCHEMA)  # other runs
+    ambiguous: prompts.Words = prompts.AMBIGUOUS  # for words that usually mean something else
+    same_concepts: prompts.Words = prompts.SAME_CONCEPTS  # which concepts of two data sets are the same
 
 
 def disparity_study(choices: Choices | None = None) -> Study:
     """Disparity as published, or with a user's own groups, templates and word vectors."""
-    chosen = choices or Choices()
+    chosen = Choices() if choices is None else choices
 
     def tasks(dataset: Dataset, *, bare: bool) -> list[Task]:
         if not dataset.concepts:
             raise DataError(f"{dataset.name} does not say what its images show, so recognition cannot be measured.")
-        if dataset.name == OBJECTS_NAME and chosen.templates == TEMPLATES:
-            return [Task("disparity", dataset, drawn_prompts(dataset.concepts, bare=bare))]
-        prompts = disparity_prompts(dataset.concepts, chosen.templates, bare=bare, ambiguous=chosen.ambiguous)
-        return [Task("disparity", dataset, prompts)]
+        if dataset.name == OBJECTS_NAME and chosen.templates == prompts.TEMPLATES:
+            return [Task("disparity", dataset, prompts.drawn_prompts(dataset.concepts, bare=bare))]
+        own = prompts.disparity_prompts(dataset.concepts, chosen.templates, bare=bare, ambiguous=chosen.ambiguous)
+        return [Task("disparity", dataset, own)]
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-        data = read_concept_scores(matrices["disparity"], chosen.by, options.person)
+        data = scores.read_concept_scores(matrices["disparity"], chosen.by, options.person)
         gaps = find_gaps(data, options)
         rows = list(gap_rows(gaps))
-        rows += calibration_rows(data, read_confidence(data, chosen.calibration, options), options)
+        rows += calibration_rows(data, scores.read_confidence(data, chosen.calibration, options), options)
         yield from rows
         if chosen.word_vectors is not None:
             yield from word_rows(gaps, rows, chosen.word_vectors, chosen.ambiguous, every=options.compat)
@@ -87,7 +87,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
             tasks=lambda dataset: tasks(dataset, bare=True),
             statements=lambda dataset: tasks(dataset, bare=False),
             detector_tasks=lambda dataset: tasks(dataset, bare=True),
-            instruction=IS_THERE,
+            instruction=prompts.IS_THERE,
             limit_by=chosen.by or GENDER,
             reference_models=("glasshouse/contrastive",),
         ),
@@ -99,9 +99,9 @@ def disparity_study(choices: Choices | None = None) -> Study:
         ),
         tells=Tells(chapter="beholder.studies.disparity.chapter:CHAPTER", limitations=LIMITATIONS),
         plans=Plans(
-            plan="beholder.studies.disparity.trials:plan",
-            trials="beholder.studies.disparity.trials:TRIALS",
-            printed="beholder.studies.disparity.printed:PRINTED",
+            plan="beholder.studies.disparity.study:plan",
+            trials="beholder.studies.disparity.study:TRIALS",
+            printed="beholder.studies.disparity.study:PRINTED",
         ),
         demo=True,
         options=OPTIONS,
@@ -109,43 +109,23 @@ def disparity_study(choices: Choices | None = None) -> Study:
     )
 
 
-OPTIONS = (
-    Option(
-        "by",
-        "With --prompts: attribute whose groups are compared (repeatable). With disparity: one attribute.",
-        str,
-        several=True,
-    ),
-    Option(
-        "templates",
-        "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
-        "or the concept).",
-    ),
-    Option(
-        "word_vectors", "With disparity: word vectors to compare gaps with (word2vec or GloVe), such as GoogleNews."
-    ),
-    Option(
-        "calibration",
-        "With disparity: how scores become probabilities. auto: only if the scores are already probabilities; scores: "
-        "take imported scores as probabilities; platt, isotonic: convert any scores, cross-validated.",
-        str,
-    ),
-    Option(
-        "beside",
-        "With disparity: another run folder to compare with, on another data set or of another model (repeatable).",
-        several=True,
-    ),
-    Option(
-        "ambiguous",
-        "With disparity: words for concepts whose own word is ambiguous (columns concept and words), in place of the "
-        "study's two.",
-    ),
-    Option(
-        "same_concepts",
-        "With disparity: which concepts of two data sets are the same (columns concept and same_as), in place of "
-        "WordNet's synsets of COCO's categories.",
-    ),
-)
+HELP = {
+    "by": "With --prompts: attribute whose groups are compared (repeatable). With disparity: one attribute.",
+    "templates": "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the "
+    "trait or the concept).",
+    "word_vectors": "With disparity: word vectors to compare gaps with (word2vec or GloVe), such as GoogleNews.",
+    "calibration": "With disparity: how scores become probabilities. auto: only if the scores are already "
+    "probabilities; scores: take imported scores as probabilities; platt, isotonic: convert any scores, "
+    "cross-validated.",
+    "beside": "With disparity: another run folder to compare with, on another data set or of another model "
+    "(repeatable).",
+    "ambiguous": "With disparity: words for concepts whose own word is ambiguous (columns concept and words), in place "
+    "of the study's two.",
+    "same_concepts": "With disparity: which concepts of two data sets are the same (columns concept and same_as), in "
+    "place of WordNet's synsets of COCO's categories.",
+}
+KINDS, REPEATABLE = {"by": str, "calibration": str}, ("by", "beside")
+OPTIONS = tuple(Option(name, text, KINDS.get(name, Path), name in REPEATABLE) for name, text in HELP.items())
 
 
 def configured(study: Study, options: Fields) -> Study:
@@ -157,13 +137,175 @@ def configured(study: Study, options: Fields) -> Study:
         raise UnknownName("calibration", str(calibration), CALIBRATIONS, where="Disparity")
     if vectors is not None and not vectors.is_file():
         raise UsageError(f"There are no word vectors at {vectors}.")
-    templates = read_templates(options["templates"]) if "templates" in options else TEMPLATES
+    templates = read_templates(options["templates"]) if "templates" in options else prompts.TEMPLATES
     others = [read_results(folder) for folder in options.get("beside", ())]
     beside = pl.concat([Choices().beside, *others])
-    ambiguous = read_words(options["ambiguous"], "words") if "ambiguous" in options else AMBIGUOUS
-    same = read_words(options["same_concepts"], "same_as") if "same_concepts" in options else SAME_CONCEPTS
-    attribute = by[0] if by else None
-    return disparity_study(Choices(attribute, templates, vectors, calibration or AUTO, beside, ambiguous, same))
+    ambiguous = prompts.read_words(options["ambiguous"], "words") if "ambiguous" in options else prompts.AMBIGUOUS
+    same = (
+        prompts.read_words(options["same_concepts"], "same_as") if "same_concepts" in options else prompts.SAME_CONCEPTS
+    )
+    chosen = Choices(by[0] if by else None, templates, vectors, calibration or AUTO, beside, ambiguous, same)
+    return disparity_study(chosen)
 
 
 DISPARITY = disparity_study()
+
+
+# Worlds of known truth. Everybody has two pictures for each concept: one that shows it and one that does not, each with
+# scores of its own. A prompt's own level is the same for both, so it is taken off. A model whose scores for some women
+# lie farther apart recognises them worse: that is no false alarm, so that design is left out.
+
+CONCEPTS = 5  # odd: in the wholly unfair world both pictures of a concept then have scores of opposite signs
+SURE = 0.7  # confidence with a score above 0, and 1 − SURE below: the same spread in all cells
+
+
+def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
+    """Gaps of recognition and of calibration."""
+    level = np.nan_to_num(np.nanmean(world.scores, axis=0))
+    cells = np.concatenate(np.split(world.scores - level, 2, axis=1))
+    shows = np.repeat([True, False], len(world.table))
+    images = pl.concat([world.table, world.table]).with_columns(image_id=pl.Series(np.arange(len(shows)).astype(str)))
+    concepts = [f"concept {number}" for number in range(CONCEPTS)]
+    dataset = Dataset("a world", "", "", images, objects=pl.DataFrame(schema=DATASET_SCHEMA))
+    present = np.repeat(shows[:, None], CONCEPTS, axis=1)
+    data = scores.concept_scores(images, "gender", concepts, cells, present, dataset, options.person)
+    yield from gap_rows(find_gaps(data, options))
+    confidence = np.where(np.isnan(cells), np.nan, np.where(cells > 0, SURE, 1 - SURE))
+    yield from calibration_rows(data, Confidence(confidence, "a world's"), options)
+
+
+TRIALS = Trial(
+    prompts=2 * CONCEPTS,
+    measure=measure_world,
+    designs=tuple(name for name, design in DESIGNS.items() if design.spread == 1),
+    true={world: ("disparity.",) for world in (GENDER_ONLY, UNFAIR)},
+    found=("disparity.ap_gap_matched", "disparity.miscalibration_gap"),
+)
+
+# Plans: the audit's test is tried on scores drawn for the data's own people, with recognition worse in one group
+
+QUALITY, SEED = 2.5, 8  # how well images that show a concept differ from others, in standard deviations; seed
+MOST = 2 * QUALITY  # the largest loss: images that show the concept are then ranked last
+WORLDS, FEWEST_WORLDS, SHUFFLES, REPEATS, STEPS = 200, 60, 199, 3, 7
+CELLS = 1 << 23  # images × worlds × shuffles of one step, at most: large data sets have fewer worlds
+
+
+def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+    """The gap of average precision that is found for a rare, a middling and a frequent concept."""
+    if dataset.objects is None or GENDER not in dataset.table.columns:
+        lacks = "does not say what its images show and who is in them"
+        raise UsageError(f"{dataset.name} {lacks}: disparity cannot be planned.")
+    images = dataset.table.drop_nulls(GENDER)
+    if images[GENDER].n_unique() < 2:
+        return
+    blank = np.zeros((images.height, len(dataset.concepts)))
+    data = scores.concept_scores(images, GENDER, list(dataset.concepts), blank, blank.astype(bool), dataset, None)
+    objects = data.objects()
+    data.present[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
+    fewest = data.fewest.min(axis=0)
+    tested = np.flatnonzero(fewest >= FEWEST)
+    tested = tested[np.argsort(fewest[tested], kind="stable")]
+    for place in sorted({0, len(tested) // 2, len(tested) - 1} if len(tested) else set()):
+        _, gap = detectable(data, tested, place, options.power)
+        sizes = data.showing[: len(data.groups.names), tested[place]].tolist()
+        shown = ", ".join(f"{n} of {group}" for n, group in zip(sizes, data.groups.names, strict=True))
+        note = f"{shown}: at matched prevalence; tested together with {len(tested)} concepts; assumes scores that tell "
+        note += f"images apart by {QUALITY:g} standard deviations"
+        if np.isnan(gap):
+            note += f"; no gap is found in {100 * options.power:g} of 100 such data sets"
+        row = Row("plan.detectable", gap, images.height, AP, subset="disparity.ap_gap_matched", note=note)
+        needed = row.n * people_needed(gap, options.effect) if options.effect else None
+        yield from plan_rows(row._replace(concept=data.concepts[tested[place]]), needed, options)
+
+
+def detectable(data: ConceptScores, tested: npt.NDArray[np.intp], place: int, power: float) -> tuple[float, float]:
+    """The smallest loss of one tested concept that is found with the wanted power, and its gap; NaN where none is."""
+    # The loss is in the second group of the smallest pair. Every world is a column.
+    rng = np.random.default_rng(SEED)
+    bar, column = _bar(data, tested, place, rng), int(tested[place])
+    worlds = int(np.clip(CELLS // (len(data.codes) * SHUFFLES), FEWEST_WORLDS, WORLDS))
+    present = np.repeat(data.present[:, [column]], worlds, axis=1)
+    cells = noise_of(data.people)(worlds, rng) + QUALITY * present
+    index = int(data.fewest[:, column].argmin())
+    worse = data.sets[data.pairs[index].second][:, None] & present
+    low, high, gap = 0.0, np.nan, np.nan
+    for step in range(STEPS + 1):
+        loss = MOST if step == 0 else (low + high) / 2
+        part = _part(data, cells - loss * worse, present, np.random.default_rng(SEED), SHUFFLES)
+        deviate, value = (each.reshape(len(data.pairs), -1)[index] for each in (part.deviate, part.value))
+        if float((deviate > bar).mean()) >= power:
+            high, gap = loss, float(value.mean())
+        elif step == 0:
+            break
+        else:
+            low = loss
+    return high, gap
+
+
+def _bar(data: ConceptScores, tested: npt.NDArray[np.intp], place: int, rng: np.random.Generator) -> float:
+    """What a gap must exceed among all tested concepts: means over a few worlds."""
+    present, draw = data.present[:, tested], noise_of(data.people)
+    bars, scales = [], []
+    for _ in range(REPEATS):
+        part = _part(data, draw(len(tested), rng) + QUALITY * present, present, rng, 2 * SHUFFLES + 1)
+        bars.append(critical_value(np.sort(part.largest)))
+        scales.append(part.scale.reshape(len(data.pairs), -1)[:, place].max())
+    return float(np.mean(bars)) * float(np.mean(scales))
+
+
+def _part(data: ConceptScores, cells: scores.Cells, present: Mask, rng: np.random.Generator, count: int) -> Part:
+    """Matched gaps of all pairs and columns with their null, as the audit has them."""
+    precision = measured(cells, present, data.sets).matched
+    gaps = np.concatenate([precision[pair.first] - precision[pair.second] for pair in data.pairs])
+    null = shuffled(cells, present, data.codes, rng, count, people=data.people.codes, cells=data.cells)
+    resampler = data.resampler(MeasureOptions(draws=SHUFFLES // 2))
+    draws = resampled(cells, present, data.sets, resampler).matched
+    drawn = np.concatenate([draws[pair.first] - draws[pair.second] for pair in data.pairs])
+    return part_from_null(gaps, widened(null.reshape(-1, count), drawn).T, people=FEWEST)
+
+
+# Printed numbers: sizes of the data sets, and counts of agreeing concepts. The sizes of Visual Genome are not counted
+# again: it is not known after which filters they were counted.
+
+CUT = "the protocol's rule cuts captions into words at anything that is no letter; cut at blanks only they give {:,}"
+
+
+def _sizes(data: Path) -> Sizes:
+    counted = {("coco", "images"): _captioned(data), ("coco", "concepts"): _frequent(data)}
+    return {key: size for key, size in counted.items() if size}
+
+
+def _captioned(data: Path) -> Size | None:
+    """COCO's validation images whose captions name one gender and not people."""
+    try:
+        path = find(DATASETS["coco"].folder(data), "captions_val2017")
+    except MissingData:
+        return None
+    captions = {cut: read_captions(path, cut) for cut in ("letters", "blanks")}
+    counts = {cut: len(grouped(words, GENDER_WORDS, ("people",), Steps())) for cut, words in captions.items()}
+    partial = part_of_source(len(captions["letters"]), DATASETS["coco"].images)
+    return Size(counts["letters"], partial, CUT.format(counts["blanks"]))
+
+
+def _frequent(data: Path) -> Size | None:
+    """COCO's categories in at least 100 training images that name one gender; None without the training files."""
+    folder = DATASETS["coco"].folder(data)
+    files = [folder / "annotations" / f"{kind}_train2017.json" for kind in ("instances", "captions")]
+    if not files[0].is_file():
+        return None
+    instances = read_instances(find(folder, "instances_val2017"))
+    steps = {rule: Steps() for rule in ("one-group", "all") if rule == "all" or files[1].is_file()}
+    kept = {
+        rule: len(frequent_categories(instances, Settings("coco", COCO_SETTINGS, {"concepts_in": rule}), folder, own))
+        for rule, own in steps.items()
+    }
+    if "one-group" not in kept:
+        return Size(kept["all"], hint="counted in all training images, for their captions are not here")
+    left_out = "; ".join(note for note in steps["one-group"] if note.startswith("concepts left out"))
+    hint = "; ".join(part for part in (left_out, f"counted in all training images: {kept['all']}") if part)
+    return Size(kept["one-group"], hint=hint)
+
+
+CONTENTS = "sizes of two data sets, and concepts on which two of them agree, 2 models"
+TEXT = Source("disparity_text", "Zero-shot disparities between gender groups, text", CONTENTS)
+PRINTED = Printed(Path(__file__).with_name("printed.csv"), (TEXT,), sizes=_sizes)

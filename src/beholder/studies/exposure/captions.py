@@ -9,15 +9,13 @@ fsspec opens. A record that cannot be read is null, so that it can be counted. P
 reading begins.
 """
 
-from __future__ import annotations
-
 import csv
 import glob
 import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
@@ -76,7 +74,7 @@ def part_of(captions: pl.Series, read: int, resume: int | None = None) -> Part:
     return Part(text, captions.is_null().arg_true().to_list(), read, resume)
 
 
-def caption_files(addresses: Iterable[str], column: str | None = None) -> list[CaptionFile]:
+def caption_files(addresses: Iterable[str], column: str | None = None) -> "list[CaptionFile]":
     """The files of paths and URIs; a URI may be a pattern (`s3://bucket/part-*.parquet`)."""
     paths: list[str] = []
     for address in addresses:
@@ -147,11 +145,6 @@ class CaptionFile:
             start = border
         yield start, None
 
-    def __iter__(self) -> Iterator[str | None]:
-        """Every caption; None for a record that cannot be read."""
-        for part in self.parts():
-            yield from part.captions
-
     def _open(self) -> io.BufferedReader:
         raw = open_binary(self.address, block=CHUNK)
         return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, MEGABYTE)
@@ -205,7 +198,7 @@ class CaptionFile:
         index, named = self._place_in(header)
         rows = rows if named else chain([header], rows)
         rows = (row for row in rows if row not in ([], [""]))
-        return _in_parts((row[index] if row and len(row) == len(header) else None for row in rows), read)
+        return _in_parts((row[index] if row and len(row) == len(header) else None for row in rows), lambda: read[0])
 
     def _csv_rows(self, read: list[int]) -> Iterator[list[str] | None]:
         """Null for a row that cannot be read."""
@@ -226,15 +219,9 @@ class CaptionFile:
                 yield None
 
     def _coco(self) -> Iterator[Part]:
-        tables, read = JsonTables(Path(self.address)), [0]
-
-        def captions() -> Iterator[str | None]:
-            for key, record in tables:
-                read[0] = tables.bytes_read
-                if key == "annotations":
-                    yield _text(record.get(self.column or "caption"), absent=None)
-
-        return _in_parts(captions(), read)
+        tables, name = JsonTables(Path(self.address)), self.column or "caption"
+        captions = (_text(record.get(name), absent=None) for key, record in tables if key == "annotations")
+        return _in_parts(captions, lambda: tables.bytes_read)
 
     def _parquet(self, start: int = 0, stop: int | None = None) -> Iterator[Part]:
         """Row group by row group; of a large one only some pages are in memory."""
@@ -321,10 +308,10 @@ def _split(texts: Any, separator: str) -> Any:
     return pc.split_pattern(texts.cast(pa.large_string()), separator)
 
 
-def _in_parts(captions: Iterator[str | None], read: list[int]) -> Iterator[Part]:
-    """Captions that come one by one, as parts; `read` is kept up to date by whoever gives them."""
+def _in_parts(captions: Iterator[str | None], read: Callable[[], int]) -> Iterator[Part]:
+    """Captions that come one by one, as parts; `read` says how many bytes were read so far."""
     while some := list(islice(captions, RECORDS)):
-        yield part_of(_strings(some), read[0])
+        yield part_of(_strings(some), read())
 
 
 def _strings(captions: Iterable[str | None]) -> pl.Series:

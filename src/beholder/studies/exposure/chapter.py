@@ -3,10 +3,8 @@
 All captions are one set, so only the table of known names has a column for the model. Nobody is named.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
@@ -14,6 +12,7 @@ from beholder.chapter.chapter import (
     INTERVALS,
     Cell,
     Chapter,
+    Column,
     Question,
     Table,
     notes_of,
@@ -37,7 +36,7 @@ from beholder.chapter.numbers import (
     ratio_decimals,
     row_p_value,
 )
-from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND
 from beholder.studies.exposure.measures import ADJUSTED, CHANGE, CRUDE, EVERYONE, MEAN, TYPICAL, UNADJUSTED
 from beholder.studies.public_figures.findings import found, people
 from beholder.studies.public_figures.measures import GROUPS
@@ -87,18 +86,12 @@ def _players(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _claim(
-    kind: str,
-    rows: list[Result],
-    headlines: tuple[str, str, str, str],
-    sentence: str,
-    subject: str,
-    ways: tuple[str, str],
-    more: list[Result],
+    kind: str, rows: list[Result], headlines: Sequence[str], sentence: str, ways: Sequence[str], more: list[Result]
 ) -> Finding:
     """The row over all branches and those of the branches; what could still be, and the branches that differ.
 
     The headlines are for: the first row differs, only a branch does, nothing was found, there are too few people.
-    `subject` begins the sentence about branches, `ways` are those in which they differ: below the landmark, or above.
+    `ways` begin the sentence about branches, and say how they differ: below the landmark, and above.
     """
     row, *branches = rows
     overall, some, none, few = headlines
@@ -107,11 +100,11 @@ def _claim(
     if row["verdict"] == NONE_FOUND and has_interval(row):
         sentence += " It could still be as low as {} or as high as {}.".format(*_bounds(row))
     differences = []
-    for way, below in zip(ways, (True, False), strict=True):
+    for way, below in zip(ways[1:], (True, False), strict=True):
         names = [people(each["subset"]) for each in branches if found(each) and (each["value"] < landmark) == below]
         differences += [f"{way} among {listed(names)}"] if names else []
     if branches:
-        said = f"{subject} {' and '.join(differences)}" if differences else "no difference was found"
+        said = f"{ways[0]} {' and '.join(differences)}" if differences else "no difference was found"
         sentence += f" Branch by branch, {said}."
     effect = log_distance(row["value"], 1.0) if landmark else abs(row["value"])
     return finding(row, kind, headline, sentence, verdict=verdict, effect=effect, more=[*branches, *more])
@@ -156,7 +149,7 @@ def _ratios(part: pl.DataFrame) -> Iterator[Finding]:
     crude = [each for each in valued(part, "ratio") if each["concept"] == CRUDE[TYPICAL]]
     for each in crude:
         sentence += f" Over all people at once it is {_times(each)}, which also follows which branches are named often."
-    yield _claim("named", rows, headlines, sentence, "women are named", ("less often", "more often"), crude)
+    yield _claim("named", rows, headlines, sentence, ("women are named", "less often", "more often"), crude)
 
 
 def _known(part: pl.DataFrame) -> Iterator[Finding]:
@@ -174,7 +167,7 @@ def _known(part: pl.DataFrame) -> Iterator[Finding]:
         f"Within {'branch and ' if several else ''}gender, the rank correlation of captions with {BELIEF} is "
         f"{plain(row['value'])} ({_bracket(row)})."
     )
-    yield _claim("known", rows, headlines, sentence, "the correlation is", ("negative", "positive"), [])
+    yield _claim("known", rows, headlines, sentence, ("the correlation is", "negative", "positive"), [])
 
 
 def _gap(part: pl.DataFrame) -> Iterator[Finding]:
@@ -196,7 +189,7 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
     )
     for after in adjusted[:1]:
         sentence += f", and {_times(after)} at equal exposure ({_bracket(after)})"
-    yield _claim("gap", rows, headlines, f"{sentence}.", "for women it is", ("smaller", "larger"), adjusted[:1])
+    yield _claim("gap", rows, headlines, f"{sentence}.", ("for women it is", "smaller", "larger"), adjusted[:1])
 
 
 # Tables
@@ -212,20 +205,13 @@ def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
     if ratios:
         yield _ratio_table(captions, ratios, {(row["subset"], row["group"]): row["n"] for row in mean})
     if words:
-        yield tabled(
-            captions,
-            words,
-            [("Level", "subset"), ("Word", "concept")],
-            [
-                ("Captions", lambda row: Cell(f"{row['value']:,.0f}", strong=True)),
-                ("per million", lambda row: f"{1e6 * row['value'] / row['n']:,.0f}"),
-            ],
-            title="Words",
-            caption=f"Captions that contain a word, among {words[0]['n']:,}. A count has no interval.",
-            notes=[f"{row['concept']}: {row['note']}" for row in words if row["note"]],
-            topic="words",
-            long=True,
-        )
+        left: list[Column] = [("Level", "subset"), ("Word", "concept")]
+        count: Column = ("Captions", lambda row: Cell(f"{row['value']:,.0f}", strong=True))
+        rate: Column = ("per million", lambda row: f"{1e6 * row['value'] / row['n']:,.0f}")
+        caption = f"Captions that contain a word, among {words[0]['n']:,}. A count has no interval."
+        notes = [f"{row['concept']}: {row['note']}" for row in words if row["note"]]
+        table = tabled(captions, words, left, [count, rate], title="Words", caption=caption, notes=notes)
+        yield table._replace(topic="words", long=True)
     if known.height:
         yield _identity_table(known)
 
@@ -234,21 +220,16 @@ def _people_table(part: pl.DataFrame, mean: list[Result]) -> Table:
     median, never = (
         {(row["subset"], row["group"]): row for row in rows_of(part, metric)} for metric in ("captions_median", "never")
     )
-    return tabled(
-        part,
-        mean,
-        [("Branch", "subset"), ("Labelled", lambda row: plural(row["group"]))],
-        [
-            ("n", "n"),
-            ("Mean", lambda row: number_cell(row, strong=True)),
-            ("Median", lambda row: number_cell(median.get((row["subset"], row["group"])))),
-            ("Never named", lambda row: percent_cell(never.get((row["subset"], row["group"])))),
-        ],
-        title="Captions per person",
-        caption=f"How many captions name a person, and the share of people that no caption names. {INTERVALS}",
-        notes=notes_of(mean),
-        topic="named",
-    )
+    left: list[Column] = [("Branch", "subset"), ("Labelled", lambda row: plural(row["group"]))]
+    columns: list[Column] = [
+        ("n", "n"),
+        ("Mean", lambda row: number_cell(row, strong=True)),
+        ("Median", lambda row: number_cell(median.get((row["subset"], row["group"])))),
+        ("Never named", lambda row: percent_cell(never.get((row["subset"], row["group"])))),
+    ]
+    caption = f"How many captions name a person, and the share of people that no caption names. {INTERVALS}"
+    named = {"title": "Captions per person", "topic": "named"}
+    return tabled(part, mean, left, columns, caption=caption, notes=notes_of(mean), **named)
 
 
 def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str, str], int]) -> Table:
@@ -260,24 +241,20 @@ def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str,
         {"name": name, "subset": subset, "typical": cells.get((subset, typical), {}), "mean": cells.get((subset, mean))}
         for name, subset, typical, mean in kinds
     ]
-    return tabled(
-        part,
-        lines,
-        [("Branch", "name")],
-        [
-            ("n women / men", lambda line: " / ".join(str(people[line["subset"], group]) for group in GROUPS)),
-            ("Typical", lambda line: _ratio(line["typical"])),
-            ("Of the means", lambda line: _ratio(line["mean"])),
-            ("p", lambda line: p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
-        ],
-        title="Women over men",
-        caption="Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: "
-        "geometric means of 1 + captions. All branches: women against men of their own branch; crude: against all men, "
-        f"so that it also follows which branches are named often. p: of the typical ratio. {INTERVALS} Intervals and p "
-        "hold for all subsets together.",
-        notes=notes_of(rows),
-        topic="named",
+    columns: list[Column] = [
+        ("n women / men", lambda line: " / ".join(str(people[line["subset"], group]) for group in GROUPS)),
+        ("Typical", lambda line: _ratio(line["typical"])),
+        ("Of the means", lambda line: _ratio(line["mean"])),
+        ("p", lambda line: p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
+    ]
+    caption = (
+        "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
+        "of 1 + captions. All branches: women against men of their own branch; crude: against all men, so that it also "
+        f"follows which branches are named often. p: of the typical ratio. {INTERVALS} Intervals and p hold for all "
+        "subsets together."
     )
+    named = {"title": "Women over men", "topic": "named"}
+    return tabled(part, lines, [("Branch", "name")], columns, caption=caption, notes=notes_of(rows), **named)
 
 
 def _identity_table(part: pl.DataFrame) -> Table:
@@ -287,24 +264,20 @@ def _identity_table(part: pl.DataFrame) -> Table:
     def gap(concept: str) -> Callable[[Result], Cell]:
         return lambda row: _ratio(gap_of.get((row["model"], row["subset"], concept)))
 
-    return tabled(
-        part,
-        rows,
-        [("Branch", "subset")],
-        [
-            ("n", "n"),
-            ("Correlation", lambda row: number_cell(row, strong=True)),
-            ("Women over men", gap(UNADJUSTED)),
-            ("At equal exposure", gap(ADJUSTED)),
-            ("Change", gap(CHANGE)),
-        ],
-        title="Named and known by name",
-        caption="How many times as likely the right name is as the names of other people with the same labels: "
-        "Spearman's correlation with captions, within branch and gender; and women over men, as measured and at equal "
-        f"log(1 + captions). {INTERVALS} It holds for all subsets together.",
-        notes=notes_of([*rows, *gaps]),
-        topic="known",
+    columns: list[Column] = [
+        ("n", "n"),
+        ("Correlation", lambda row: number_cell(row, strong=True)),
+        ("Women over men", gap(UNADJUSTED)),
+        ("At equal exposure", gap(ADJUSTED)),
+        ("Change", gap(CHANGE)),
+    ]
+    caption = (
+        "How many times as likely the right name is as the names of other people with the same labels: Spearman's "
+        "correlation with captions, within branch and gender; and women over men, as measured and at equal "
+        f"log(1 + captions). {INTERVALS} It holds for all subsets together."
     )
+    named = {"title": "Named and known by name", "topic": "known"}
+    return tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes_of([*rows, *gaps]), **named)
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
@@ -339,36 +312,26 @@ def plain(value: float) -> str:
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """One chart for each question that was measured."""
     if ratios := [row for row in typical_ratios(results) if row["value"]]:
-        yield Figure(
-            "captions-women-over-men",
-            "Captions per person, women over men",
+        title, drawing = "Captions per person, women over men", forest(ratios, ratio_axis(ratios), landmark=1.0)
+        caption = (
             "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all "
             "branches women are compared with men of their own branch. The line at 1 means alike; to the left of it "
-            "women are named less.",
-            forest(ratios, ratio_axis(ratios), landmark=1.0),
-            "named",
-            answers=("named", "exposure.ratio"),
+            "women are named less."
         )
+        yield Figure("captions-women-over-men", title, caption, drawing, "named", answers=("named", "exposure.ratio"))
     if never := valued(results, "never"):
-        yield Figure(
-            "never-named",
-            "People whom no caption names",
-            "Share of people whom no caption names, with 95 % intervals.",
-            dots([{**row, "concept": row["subset"]} for row in never], title="share of people"),
-            "named",
-            answers=("named", "exposure.never"),
-        )
+        caption = "Share of people whom no caption names, with 95 % intervals."
+        drawing = dots([{**row, "concept": row["subset"]} for row in never], title="share of people")
+        answers = ("named", "exposure.never")
+        yield Figure("never-named", "People whom no caption names", caption, drawing, "named", answers=answers)
     if known := valued(results, "identity_correlation"):
-        yield Figure(
-            "named-and-known",
-            "Captions and known names",
+        caption = (
             "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the "
-            "line: the model knows people better whom more captions name.",
-            forest(known, Axis("Spearman's correlation", scale={"domain": [-1, 1]}), landmark=0.0),
-            "known",
-            wide=True,
-            answers=("known",),
+            "line: the model knows people better whom more captions name."
         )
+        drawing = forest(known, Axis("Spearman's correlation", scale={"domain": [-1, 1]}), landmark=0.0)
+        title = "Captions and known names"
+        yield Figure("named-and-known", title, caption, drawing, "known", wide=True, answers=("known",))
 
 
 def page_title(names: list[str]) -> str:

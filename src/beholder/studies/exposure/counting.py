@@ -7,8 +7,6 @@ What is counted is kept in the store: the same command goes on where it stopped,
 after a row group of a Parquet file, and does not read a file again that it has read to its end.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -26,7 +24,7 @@ from beholder.core.errors import DataError
 from beholder.core.files import Place, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.types import Entry
-from beholder.scores.executor import Processes, Threads, usable_cores
+from beholder.scores.executor import Executor, Processes, usable_cores
 from beholder.scores.ray_pool import RayOptions, ray_map
 from beholder.studies.exposure.captions import MEGABYTE, CaptionFile, Part
 from beholder.studies.exposure.mentions import MentionCounts, Mentions, Numbers
@@ -55,7 +53,7 @@ class Tally:
         """All that was read."""
         return self.captions + self.empty + self.malformed
 
-    def add(self, part: Tally) -> None:
+    def add(self, part: "Tally") -> None:
         """Count the next part of the file."""
         if part.malformed and not self.malformed:
             self.first_malformed = self.records + part.first_malformed
@@ -137,7 +135,7 @@ class _Counted:
         self.resume: int | None = kept.get("resume", 0)  # where reading goes on; None at the end
         self._state: Entry = {}  # what is not written yet
 
-    def add(self, seen: _Seen | None) -> int:
+    def add(self, seen: "_Seen | None") -> int:
         """Count a part; None comes after the last one. How many more bytes of the file were read."""
         before, self.read = self.read, seen.read if seen else self.file.size
         if seen:
@@ -193,9 +191,8 @@ class _Seen(NamedTuple):
 def _seen(part: Part, mentions: Mentions) -> _Seen:
     text, bad = part.text, part.malformed
     empty = sum(not line.decode().removeprefix("\ufeff").strip() for line in _perhaps_empty(text))
-    tally = Tally(
-        "", text.count(b"\n") - empty, empty, len(bad), bad[0] + 1 if bad else 0, hashlib.sha256(text).hexdigest()
-    )
+    first, content = bad[0] + 1 if bad else 0, hashlib.sha256(text).hexdigest()
+    tally = Tally("", text.count(b"\n") - empty, empty, len(bad), first, content)
     return _Seen(part.read, part.resume, tally, mentions.count(text))
 
 
@@ -232,7 +229,7 @@ def _seen_in(
         with Processes(min(usable_cores(), len(jobs)), does="reads captions", patience=patience) as processes:
             yield from _elsewhere(counted, processes.map(done, jobs))
     else:
-        with Threads(min(usable_cores(), MOST_THREADS)) as threads:
+        with Executor(min(usable_cores(), MOST_THREADS)) as threads:
             for each in (each for each in counted if each.resume is not None):
                 parts = each.file.parts(each.resume or 0)
                 try:

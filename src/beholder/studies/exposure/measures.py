@@ -3,8 +3,6 @@
 Nobody is named in the results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,33 +11,23 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import (
-    FEWEST,
-    Comparison,
-    Groups,
-    Part,
-    People,
-    Strata,
-    compare_groups,
-    compare_ranks,
-    comparison_at,
-    judge,
-    levels_of,
-    people_of,
-    ratio_bounds,
-    strata_of,
-)
-from beholder.comparison.family import Judged, not_judgeable
-from beholder.comparison.means import OPEN
+from beholder.comparison.family import FEWEST, Comparison, Judged, Part, comparison_at, judge, not_judgeable
+from beholder.comparison.groups import Groups, People, Strata, people_of, strata_of
+from beholder.comparison.means import OPEN, compare_groups, levels_of, ratio_bounds
+from beholder.comparison.shuffles import compare_ranks
 from beholder.core.results import Row
+from beholder.core.types import Array
 from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.exposure.counting import Counts
 from beholder.studies.exposure.mentions import WORD_TERMS
+from beholder.studies.public_figures.identity import IDENTITY, known_by_name
 from beholder.studies.public_figures.measures import GROUPS, PLAYERS, has_both, over, women_and_men
 from beholder.studies.rows import join, mean_row
 from beholder.studies.study import MeasureOptions, read_metrics
+from beholder.studies.worlds import GENDER_ONLY, WOMAN, Trial, World
 
-Array = npt.NDArray[np.float64]
 EVERYONE = "all branches"
 SAME = 0.99  # share of the variance of gender that a number explains from which they are the same
 
@@ -246,3 +234,37 @@ def _gap_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
 
 def _numbers(people: pl.DataFrame, column: str) -> Array:
     return people[column].to_numpy().astype(np.float64)
+
+
+# Tried with a world whose first score says how often captions name someone, the others what a model sees. A name stands
+# for its gender and for nothing else that a picture shows: no model of these worlds knows anyone.
+
+SEEN = 4  # numbers that a model reads off a picture
+CAPTIONS_DIFFER = (RATIO, "exposure.named")
+
+
+def _measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
+    """Ratios of captions, and captions against what the model knows of the same people."""
+    captions = np.floor(np.exp(4 + 1.5 * np.clip(world.scores[:, 0], -10, 10)))
+    pictures = world.table.rename({"person": "name"}).with_columns(captions=captions)
+    people = pictures.unique("name", keep="first", maintain_order=True).with_columns(
+        captions=pl.col("captions").fill_nan(0).cast(pl.Int64),
+        ambiguous=pl.when(pl.col("captions").is_nan()).then(pl.lit("unknown")),
+    )
+    yield from ratio_rows(people, options)
+    known = pl.concat(known_by_name(each) for each in _matrices(pictures, world.scores[:, 1:], options))
+    yield from identity_rows(people.join(known, on="name", maintain_order="left"), options)
+
+
+def _matrices(pictures: pl.DataFrame, seen: Array, options: MeasureOptions) -> Iterator[ScoreMatrix]:
+    """One for each branch: how well each name fits each picture."""
+    rng = options.rng()
+    for (branch,), part in pictures.with_row_index().group_by(["branch"], maintain_order=True):
+        names = part.unique("name", keep="first", maintain_order=True)
+        traits = rng.standard_normal((names.height, SEEN)) + np.where(names["gender"] == WOMAN, 1, -1)[:, None]
+        cells = seen[part["index"].to_numpy()] @ traits.T
+        prompts = identity_prompts("names", "{}", names["name"].to_list()).table
+        yield ScoreMatrix("names", part, prompts, ("logit_true",), cells[:, :, None], kind=IDENTITY, part=str(branch))
+
+
+TRIALS = Trial(prompts=1 + SEEN, measure=_measure_world, true={GENDER_ONLY: CAPTIONS_DIFFER}, found=CAPTIONS_DIFFER)

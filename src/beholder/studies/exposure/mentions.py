@@ -9,8 +9,6 @@ eight bytes. The others are hashed to 64 bits with the words after them, as long
 is more than twice as fast as an automaton for all terms (Aho and Corasick's, which polars has).
 """
 
-from __future__ import annotations
-
 import sys
 import unicodedata
 from collections import Counter
@@ -211,11 +209,9 @@ class Mentions:
         by_words: dict[Words, list[int]] = {}
         for index, words in enumerate(split):
             by_words.setdefault(words, []).append(index)
-        self._patterns = _Patterns(list(by_words))
-        self._terms_of = list(by_words.values())
-        self._pattern_of = np.empty(len(split), int)
-        for number, indices in enumerate(self._terms_of):
-            self._pattern_of[indices] = number
+        self._patterns, self._terms_of = _Patterns(list(by_words)), list(by_words.values())
+        numbers = {words: number for number, words in enumerate(by_words)}
+        self._pattern_of = np.array([numbers[words] for words in split])
         known = {(term.kind, words) for term, words in zip(self.terms, split, strict=True)}
         self._outer = np.array(  # for each pattern, whether it contains a shorter one of its kind
             [
@@ -224,7 +220,7 @@ class Mentions:
             ]
         )
 
-    def __reduce__(self) -> tuple[type[Mentions], tuple[tuple[Term, ...]]]:
+    def __reduce__(self) -> tuple[type["Mentions"], tuple[tuple[Term, ...]]]:
         """To another process go the terms alone: what is made of them is ten times as large."""
         return Mentions, (self.terms,)
 

@@ -3,8 +3,6 @@
 Tables: scores, largest gaps, valence, intersections, wordings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl
@@ -28,8 +26,8 @@ from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings
 from beholder.studies.gras.phrases import attribute_name, attribute_names, attributes, group_name, score
-from beholder.studies.gras.printed import PRINTED
 from beholder.studies.gras.prompts import TEMPLATES, VALENCES, read_traits
+from beholder.studies.gras.study import PRINTED
 
 OURS, PUBLISHED_ON = "this run", "gras"  # the data set of the published scores
 ATTRIBUTE: Column = ("Attribute", lambda row: attribute_name(row["subset"]))
@@ -192,11 +190,8 @@ def _wordings(part: pl.DataFrame) -> Table:
 
 def gras_published(part: pl.DataFrame) -> Table | None:
     """This run's scores among the five published ones; only for the study's own images."""
-    own = [
-        row
-        for row in metric_rows(part, "bias_score").filter(pl.col("dataset") == PUBLISHED_ON).to_dicts()
-        if phrases.is_published_measure(part.filter(pl.col("model") == row["model"]))
-    ]
+    scores = metric_rows(part, "bias_score").filter(dataset=PUBLISHED_ON).to_dicts()
+    own = [row for row in scores if phrases.is_published_measure(part.filter(model=row["model"]))]
     if not own:
         return None
     rows = [{"name": row["model"], "value": row["value"], "source": OURS} for row in own]
@@ -220,7 +215,7 @@ def gras_published(part: pl.DataFrame) -> Table | None:
 def _incomparable(part: pl.DataFrame, own: list[Result]) -> Iterator[str]:
     """Why a score of this run is not comparable: a model was not asked all of the study, or something else."""
     for row in own:
-        run = part.filter(pl.col("model") == row["model"])
+        run = part.filter(model=row["model"])
         missing, traits = attributes(run, absent=True), set(metric_rows(run, "largest_gap")["concept"])
         wordings = set(metric_rows(run, "overall_mean")["template"])
         if missing or traits != set(read_traits()["trait"]) or wordings != set(TEMPLATES):

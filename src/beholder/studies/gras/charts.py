@@ -1,7 +1,5 @@
 """GRAS's figures: gaps, deviations, valence, skin tones, intersections, wordings; aggregated to keep pages small."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -11,28 +9,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from beholder.chapter import charts
 from beholder.chapter.chart_style import QUIET, SERIES
-from beholder.chapter.charts import (
-    INK,
-    NUMBERS,
-    Axis,
-    Figure,
-    Layers,
-    Rows,
-    Series,
-    bars,
-    by_width,
-    chart,
-    curves,
-    each_model,
-    heatmap,
-    order,
-    rule_at,
-    scatter,
-    series,
-    shown,
-    whiskers,
-)
+from beholder.chapter.charts import INK, NUMBERS, Axis, Figure, Layers, Rows, Series
 from beholder.chapter.finding import FOUND, metric_rows, one_row, widest_first
 from beholder.chapter.numbers import Result, percent_range, points, points_decimals
 from beholder.core.types import Entry
@@ -51,7 +30,7 @@ SHORT_PAIR = 24  # names of two groups with more letters than these stand on two
 
 def gras_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """Every figure, model by model."""
-    return each_model(part, partial(_figures, large=part["model"].n_unique() <= MOST_MODELS))
+    return charts.each_model(part, partial(_figures, large=part["model"].n_unique() <= MOST_MODELS))
 
 
 def _figures(part: pl.DataFrame, *, large: bool) -> Iterator[Figure]:
@@ -121,25 +100,26 @@ def _gap_bars(rows: Rows) -> Layers:
     made = [{**row, "row": place} for place, row in enumerate(rows) if "heading" not in row]
     most = 1.35 * max(abs(bar[key]) for bar in made for key in ("value", "low", "high") if bar[key] is not None) or 1.0
     bold = {"condition": {"test": f"indexof({[row['row'] for row in headings]}, datum.value) >= 0", "value": 700}}
-    label: Entry = {"labelExpr": f"{json.dumps(names)}[datum.value]", "labelLimit": by_width(100, 180)}
+    label: Entry = {"labelExpr": f"{json.dumps(names)}[datum.value]", "labelLimit": charts.by_width(100, 180)}
     axis = alt.Axis(**label, labelFontWeight={**bold, "value": 400}, ticks=False, domain=False)
     y = alt.Y("row:O", title=None, scale=alt.Scale(domain=list(range(len(rows)))), axis=axis)
     unsigned = {"tickCount": 5, "labelExpr": "format(abs(datum.value), '~r')"}
     x = Axis("points of P(Yes)", scale={"domain": [-most, most], "nice": False}, labels=unsigned).x()
-    kinds = [kind for kind in VALENCE_COLOURS if kind in order(made, "valence")]
+    kinds = [kind for kind in VALENCE_COLOURS if kind in charts.order(made, "valence")]
     scale = alt.Scale(domain=kinds, range=[VALENCE_COLOURS[kind] for kind in kinds])
     stroke, fill = (channel("valence:N", scale=scale, legend=None) for channel in (alt.Stroke, alt.Fill))
     tooltip = [alt.Tooltip("concept:N", title="trait"), "pair:N", alt.Tooltip("points:N"), "low:Q", "high:Q"]
     tooltip += [alt.Tooltip("p_value:Q", title="corrected p", format=".2g"), "n:Q"]
-    base = chart(made).encode(y=y)
+    base = charts.chart(made).encode(y=y)
     bar = base.mark_bar(height=11, strokeWidth=1.5, aria=False)
-    bar = bar.encode(x=x, stroke=stroke, fill=fill, fillOpacity=shown(0), tooltip=tooltip)
-    layers = [bar, whiskers(base, strokeWidth=1.5, color=INK, opacity=0.7), *_bar_labels(made, headings, y)]
-    return alt.layer(*layers, rule_at(0.0)).properties(height=24 * len(rows))
+    bar = bar.encode(x=x, stroke=stroke, fill=fill, fillOpacity=charts.shown(0), tooltip=tooltip)
+    layers = [bar, charts.whiskers(base, strokeWidth=1.5, color=INK, opacity=0.7), *_bar_labels(made, headings, y)]
+    return alt.layer(*layers, charts.rule_at(0.0)).properties(height=24 * len(rows))
 
 
 def _bar_labels(made: Rows, headings: Rows, y: alt.Y) -> Iterator[Any]:
     """At the end of each bar its value, on its other side who is higher, and in the headings what a side means."""
+    text: Entry = {"lineBreak": "\n", "lineHeight": 10, "fontSize": 10, "color": INK}
     for right, outer, inner in ((True, "high", "low"), (False, "low", "high")):
         side = [bar for bar in made if (bar["value"] >= 0) == right]
         texts = [({**row, "at": 0, "text": row.get("above" if right else "below", "")}, right) for row in headings]
@@ -151,7 +131,7 @@ def _bar_labels(made: Rows, headings: Rows, y: alt.Y) -> Iterator[Any]:
         aligns: tuple[tuple[Any, int], ...] = (("left", 4), ("right", -4))
         for align, off in aligns:
             rows = [row for row, rightwards in texts if rightwards == (off > 0)]
-            mark = chart(rows).mark_text(align=align, dx=off, lineBreak="\n", lineHeight=10, fontSize=10, color=INK)
+            mark = charts.chart(rows).mark_text(align=align, dx=off, **text)
             yield mark.encode(x="at:Q", y=y, text="text:N")
 
 
@@ -174,7 +154,7 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     lines = [name for kind, names in traits.items() for name in (f"{kind} traits:", *names)]
     tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
     rows, headings = cells.to_dicts(), [f"{kind} traits:" for kind in traits]
-    drawing = heatmap(
+    drawing = charts.heatmap(
         rows, down="trait", lines=lines, headings=headings, tips=tips, across="group", columns=groups, room=12
     )
     yield Figure("deviations", title, caption, drawing, "traits")
@@ -182,21 +162,20 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
 
 def _valence(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     kept = ("value", "landmark", "n", "found")
-    rows = [
-        {"group": group_name(row["group"], attribute), "valence": row["concept"], **{key: row[key] for key in kept}}
-        for row in metric_rows(part, "valence_share").with_columns(found=FOUND).to_dicts()
-    ]
+    shares = metric_rows(part, "valence_share").with_columns(found=FOUND).to_dicts()
+    named = [{"group": group_name(row["group"], attribute), "valence": row["concept"]} for row in shares]
+    rows = [{**name, **{key: row[key] for key in kept}} for name, row in zip(named, shares, strict=True)]
     if rows:
         caption = (
             "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
             "wording, however small the difference. Tick: with shuffled labels. Pale: no difference from that was "
             "found, all groups and attributes together."
         )
-        marks = series(rows, "valence", VALENCE_COLOURS, columns=2, symbolType="square")
+        marks = charts.series(rows, "valence", VALENCE_COLOURS, columns=2, symbolType="square")
         tips: list[str | alt.Tooltip] = ["group:N", "valence:N", alt.Tooltip("value:Q", title="per cent")]
         tips += [alt.Tooltip("landmark:Q", title="shuffled labels", format=".1f"), alt.Tooltip("n:Q", title="traits")]
         x = Axis("per cent of traits", scale={"domain": [0, 100]})
-        drawing = bars(rows, x, down="group", lane="valence", marks=marks, tick="landmark", tips=tips, room=13)
+        drawing = charts.bars(rows, x, down="group", lane="valence", marks=marks, tick="landmark", tips=tips, room=13)
         yield Figure("valence", valence_title(rows), caption, drawing, "valence")
 
 
@@ -215,17 +194,17 @@ def _tones(part: pl.DataFrame) -> Iterator[Figure]:
     rows = table.with_columns(tone=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("tone").to_dicts()
     if table["group"].n_unique() < 3 or not rows:
         return
-    values = {kind: [row["value"] for row in rows if row["valence"] == kind] for kind in order(rows, "valence")}
+    values = {kind: [row["value"] for row in rows if row["valence"] == kind] for kind in charts.order(rows, "valence")}
     ranges = [f"{kind} traits {percent_range(min(means), max(means), 1)}" for kind, means in values.items()]
     title = f"mean P(Yes) from light to dark skin tone: {'; '.join(ranges)}"
     caption = (
         "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
         "labelled. Bands: 95 % intervals over the images of a tone."
     )
-    marks = series(rows, "valence", VALENCE_COLOURS, VALENCE_SHAPES, columns=2)
+    marks = charts.series(rows, "valence", VALENCE_COLOURS, VALENCE_SHAPES, columns=2)
     x, y = alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)), Axis("mean P(Yes)", percent=True)
     y = y._replace(scale={"zero": False})
-    drawing = curves(rows, x, y, marks=marks, band=True, tips=("tone", "valence"))
+    drawing = charts.curves(rows, x, y, marks=marks, band=True, tips=("tone", "valence"))
     yield Figure("skin-tone-curve", title, caption, drawing, "tones", wide=True)
 
 
@@ -245,18 +224,18 @@ def _crossed(part: pl.DataFrame) -> Iterator[Figure]:
     )
     low = min(0.0, *(row[key] for row in rows for key in ("low", "expected", "value") if row[key] is not None))
     x = Axis("points off the mean", scale={"domainMin": low, "nice": False}).x()
-    base = chart(rows).encode(y=alt.Y("group:N", title=None, sort=order(rows, "group"), axis=None))
+    base = charts.chart(rows).encode(y=alt.Y("group:N", title=None, sort=charts.order(rows, "group"), axis=None))
     points = base.mark_point(size=60, opacity=1, strokeWidth=2, stroke=SERIES[0], fill=SERIES[0], aria=False)
     tooltip = ["group:N", alt.Tooltip("value:Q", title="points"), "low:Q", "high:Q", "n:Q"]
     ticks = base.transform_filter("isValid(datum.expected)")
     ticks = ticks.mark_tick(thickness=2, size=10, color=INK, opacity=0.8, aria=False)
     names = base.mark_text(align="left", dx=4, dy=-12, fontSize=11, color=INK, aria=False)
     drawing = alt.layer(
-        whiskers(base, opacity=0.55, color=SERIES[0]),
-        points.encode(x=x, fillOpacity=shown(0), tooltip=tooltip),
+        charts.whiskers(base, opacity=0.55, color=SERIES[0]),
+        points.encode(x=x, fillOpacity=charts.shown(0), tooltip=tooltip),
         ticks.encode(x="expected:Q"),
         names.encode(text="group:N", x=alt.datum(low)),
-        rule_at(0.0),
+        charts.rule_at(0.0),
     ).properties(height=32 * len(rows))
     title = f"the most and the least favoured of {table.height} intersections"
     yield Figure("intersections", title, caption, drawing, "crossed", wide=True, answers=("intersection",))
@@ -268,13 +247,13 @@ def _ranges(part: pl.DataFrame) -> Iterator[Figure]:
         return
     rows = [{"trait": row["concept"], **_in_points(row)} for row in ranges.to_dicts()]
     caption = "How far mean P(Yes) over everyone lies apart between two wordings at most, by trait. Line: one point."
-    traits = order(rows, "trait")
+    traits = charts.order(rows, "trait")
     named = alt.Axis(labelAngle=-90, labelFontSize=9) if len(traits) <= 40 else None
     x = alt.X("trait:N", title="traits", sort=traits, axis=named)
     y = Axis("points of P(Yes)", scale={"domainMin": 0}).y()
     tips: list[str | alt.Tooltip] = ["trait:N", alt.Tooltip("value:Q", title="points")]
     marks = Series(alt.value(SERIES[0]))  # type: ignore[arg-type]
-    drawing = scatter(rows, x, y, marks=marks, tips=tips, also=[rule_at(1.0, "y")], size=24, height=240)
+    drawing = charts.scatter(rows, x, y, marks=marks, tips=tips, also=[charts.rule_at(1.0, "y")], size=24, height=240)
     title = "how far P(Yes) moves with the wording"
     yield Figure("wording-ranges", title, caption, drawing, "wording", wide=True, answers=("sensitive",))
 
@@ -295,13 +274,14 @@ def _wordings(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
         "all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance."
     )
     rows = table.rename({"concept": "trait", "template": "wording"}).to_dicts()
-    names = order(rows, "wording")
+    names = charts.order(rows, "wording")
     shapes = {name: WORDING_SHAPES[k % len(WORDING_SHAPES)] for k, name in enumerate(names)}
     colours = {name: SERIES[k % len(SERIES)] for k, name in enumerate(names)}
     x = Axis("mean gap of the trait, in points", scale={"domainMin": 0}).x("mean")
     y, most = Axis("gap in one wording, in points").y("gap"), max(row["mean"] for row in rows)
-    line = chart([{"mean": 0, "gap": 0}, {"mean": most, "gap": most}])
-    also = [line.mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5).encode(x=x, y=y), rule_at(0.0, "y")]
+    line = charts.chart([{"mean": 0, "gap": 0}, {"mean": most, "gap": most}])
+    also = [line.mark_line(color=QUIET, strokeDash=[4, 3], strokeWidth=1.5).encode(x=x, y=y), charts.rule_at(0.0, "y")]
     tips = ["trait:N", "wording:N", "gap:Q", "mean:Q"]
-    marks = series(rows, "wording", colours, shapes, columns=5)
-    yield Figure("wordings", title, caption, scatter(rows, x, y, marks=marks, tips=tips, also=also, size=24), "wording")
+    marks = charts.series(rows, "wording", colours, shapes, columns=5)
+    drawing = charts.scatter(rows, x, y, marks=marks, tips=tips, also=also, size=24)
+    yield Figure("wordings", title, caption, drawing, "wording")

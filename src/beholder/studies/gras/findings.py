@@ -4,13 +4,11 @@ Verdicts are those of the rows. A difference that was found is not called large,
 says how large one could still be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, metric_rows, one_row, verdict_of_rows, widest_first
+from beholder.chapter.finding import FOUND, Finding, finding, metric_rows, one_row, verdict_of_rows, widest_first
 from beholder.chapter.numbers import (
     Result,
     drawn,
@@ -48,16 +46,16 @@ def _answer_share(part: pl.DataFrame) -> float | None:
 
 
 def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
-    share, masses = _answer_share(part), metric_rows(part, "answer_mass").sort("value").to_dicts()
+    share, masses = _answer_share(part), metric_rows(part, "answer_mass")
     if share is None or share >= ANSWERS:
         return
-    low, high = (percent(masses[place]["value"]) for place in (0, -1))
-    by_wording = f"{low} to {high} by wording" if len(masses) > 1 else "one wording"
+    low, high = masses["value"].to_numpy().min(), masses["value"].to_numpy().max()
+    by_wording = f"{percent(low)} to {percent(high)} by wording" if masses.height > 1 else "one wording"
     sentence = (
         f"On average {percent(share)} of its probability falls on yes or no ({by_wording}); the rest goes to other "
         "words. The scores and gaps below are computed from P(Yes) anyway: they say little about such a model."
     )
-    first, *others = metric_rows(part, "answer_mass").to_dicts()
+    first, *others = masses.to_dicts()
     headline = "It mostly answers with something other than yes or no"
     yield finding(first, "answers", headline, sentence, verdict=FACT, more=others)
 
@@ -173,16 +171,17 @@ def _listed_gaps(rows: list[Result]) -> str:
 
 
 def _valence(part: pl.DataFrame) -> Iterator[Finding]:
-    rows = phrases.valence_shares(part).filter(pl.col("landmark").is_not_null()).to_dicts()
+    shares, off = metric_rows(part, "valence_share"), (pl.col("value") - pl.col("landmark")).abs()
+    shares = shares.drop_nulls("landmark").with_columns(found=FOUND)
+    rows = shares.sort(off, descending=True, maintain_order=True).to_dicts()
     if not rows:
         return
-    off = [row for row in rows if row["found"]]
-    named = off or rows[:1]
+    found = [row for row in rows if row["found"]]
+    named = found or rows[:1]
     headline = "No group's share of positive or negative traits was found to differ from shuffled labels"
-    if off:
-        side = "more" if off[0]["value"] > off[0]["landmark"] else "fewer"
-        group = group_name(off[0]["group"], off[0]["subset"])
-        headline = f"{group}: {side} {off[0]['concept']} traits above the mean than with shuffled labels"
+    for row in found[:1]:
+        side, group = "more" if row["value"] > row["landmark"] else "fewer", group_name(row["group"], row["subset"])
+        headline = f"{group}: {side} {row['concept']} traits above the mean than with shuffled labels"
     texts = []
     for row in named[:FEW]:
         group, traits = group_name(row["group"], row["subset"]), number(row["n"], f"{row['concept']} trait")
@@ -190,7 +189,7 @@ def _valence(part: pl.DataFrame) -> Iterator[Finding]:
         texts.append(f"{group} {row['value']:.0f} % of {traits} {shuffled}")
     sentence = (
         f"Traits above the mean in every wording: {'; '.join(texts)}. Shares (groups, positive and negative) that were "
-        f"found to differ from what shuffled labels give: {len(off)} of {len(rows)}."
+        f"found to differ from what shuffled labels give: {len(found)} of {len(rows)}."
     )
     yield finding(named[0], "valence", headline, sentence, verdict=verdict_of_rows(rows), more=named[1:FEW])
 
@@ -326,17 +325,12 @@ def _absent(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(row, "absent", f"Not measured: {missing}", sentence, verdict=NOT_MEASURED)
 
 
-FINDERS = (
+FIRST = (
     _planted,
     _nothing,
     _variant,
     _not_answering,
     _score,
     _gaps,
-    _valence,
-    _intersections,
-    _wording,
-    _sensitive,
-    _refusals,
-    _absent,
-)
+)  # what model it is, and what it shows on the whole
+FINDERS = (*FIRST, _valence, _intersections, _wording, _sensitive, _refusals, _absent)

@@ -13,31 +13,33 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from beholder.comparison import (
+from beholder.comparison.family import (
     Comparison,
-    Groups,
+    Judged,
     Part,
-    People,
-    ShuffledGroups,
-    Strata,
-    additive_strata,
-    compare_groups,
     comparison_at,
-    crossing,
-    each_stratum,
-    group_by,
     judge,
+    not_judgeable,
     part_from_null,
-    strata_of,
     verdict_of,
 )
-from beholder.comparison.family import Judged, not_judgeable
-from beholder.comparison.groups import REST, no_strata
-from beholder.comparison.means import units_of
+from beholder.comparison.groups import (
+    REST,
+    Groups,
+    People,
+    Strata,
+    additive_strata,
+    crossing,
+    group_by,
+    no_strata,
+    strata_of,
+)
+from beholder.comparison.means import ShuffledGroups, compare_groups, each_stratum, units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
 from beholder.core.results import Row
+from beholder.core.types import Array
 from beholder.metrics.clustered import Pooled, partial_pooling
-from beholder.studies.gras.groups import NOTHING, WITHIN, Answers, Array, Compared, Grouped
+from beholder.studies.gras.groups import NOTHING, WITHIN, Answers, Compared, Grouped
 from beholder.studies.gras.prompts import VALENCES
 
 ALIKE = 1e-6  # means in single precision that differ by less are equal

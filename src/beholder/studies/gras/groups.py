@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import Groups, People, ShuffledGroups, Strata, group_by, people_of, strata_of
-from beholder.comparison.groups import no_strata
-from beholder.comparison.means import units_of
+from beholder.comparison.groups import Groups, People, Strata, group_by, no_strata, people_of, strata_of
+from beholder.comparison.means import ShuffledGroups, units_of
 from beholder.core.errors import BadScores
-from beholder.core.types import AnyArray
+from beholder.core.types import AnyArray, Array, Mask
 from beholder.metrics.group_tests import (
     ALPHA,
     Columns,
@@ -30,7 +28,6 @@ from beholder.metrics.group_tests import (
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras.prompts import VALENCES
 
-Array = npt.NDArray[np.float64]
 QUESTIONS, STATEMENTS, DENIALS = "gras", "gras/statements", "gras/denials"
 """Names of the tasks: questions for models that answer in words, statements and denials for the others."""
 ATTRIBUTES = ("gender", "race", "age", "skin_tone")
@@ -48,7 +45,7 @@ class Answers(NamedTuple):
     templates: list[str]
     p_yes: AnyArray
 
-    def asked(self, rows: npt.NDArray[np.bool_]) -> Answers:
+    def asked(self, rows: Mask) -> Answers:
         """The same, only with the traits and wordings that at least one of these images was asked about."""
         missing = np.isnan(self.p_yes)
         if rows.any() and not missing.any():
@@ -163,17 +160,17 @@ class Compared(NamedTuple):
         return np.where(np.abs(off) < NOTHING, 0.0, off)
 
     @property
-    def biased(self) -> npt.NDArray[np.bool_]:
+    def biased(self) -> Mask:
         """The study's rule: a trait counts when any of its wordings has p ≤ 0.05; every image counts."""
         return np.asarray((self.test.p_value.reshape(self.shape) <= ALPHA).any(axis=1))
 
     @property
-    def tested(self) -> npt.NDArray[np.bool_]:
+    def tested(self) -> Mask:
         """Traits that every group was asked about in some wording; other traits are absent, not unbiased."""
         asked = np.asarray((self.moments.size > 1).all(axis=0))
         return np.asarray(asked.reshape(self.shape).any(axis=1))
 
-    def percent(self, calls: npt.NDArray[np.bool_]) -> float:
+    def percent(self, calls: Mask) -> float:
         """Per cent of the tested traits that are called; NaN where none was tested."""
         return 100 * float(calls[self.tested].mean()) if self.tested.any() else np.nan
 

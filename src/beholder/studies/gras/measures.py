@@ -3,8 +3,6 @@
 `groups`, `gaps` and `metrics` compute the numbers; here each becomes a row, with its verdict and note.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import People, comparison_at, judge, people_of
-from beholder.comparison.family import Judged
-from beholder.comparison.groups import no_strata
+from beholder.comparison.family import Judged, comparison_at, judge
+from beholder.comparison.groups import People, no_strata, people_of
 from beholder.comparison.means import units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
 from beholder.core.results import Row
-from beholder.core.types import AnyArray, Entry
+from beholder.core.types import AnyArray, Array, Entry
 from beholder.metrics.group_tests import (
     ALPHA,
     Columns,
@@ -40,7 +37,6 @@ from beholder.studies.gras.groups import (
     STATEMENTS,
     WITHIN,
     Answers,
-    Array,
     Compared,
     Grouped,
     all_grouped,

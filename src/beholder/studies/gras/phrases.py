@@ -3,8 +3,6 @@
 Groups are labels that annotators or a classifier gave to pictures; they keep the names that the data gives them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import polars as pl
@@ -127,32 +125,18 @@ def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
     The pair is that of the means over all wordings, so a wording that reverses it has a negative gap.
     """
     means = metric_rows(part, "group_mean").select("concept", "group", "template", "value")
-    pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pl.col("value").mean())
-    pairs = pooled.group_by("concept", maintain_order=True).agg(
-        pl.col("group").sort_by("value").last().alias("top"),
-        pl.col("group").sort_by("value").first().alias("bottom"),
-        (100 * (pl.col("value").max() - pl.col("value").min())).round(2).alias("mean"),
-    )
-    keys = ["concept", "template"]
-    top, bottom = (
-        means.join(pairs, left_on=["concept", "group"], right_on=["concept", end]).select(*keys, "mean", "value")
-        for end in ("top", "bottom")
-    )
-    gap = (100 * (pl.col("value") - pl.col("value_right"))).round(2).alias("gap")
-    return top.join(bottom, on=keys).select(*keys, "mean", gap)
+    pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pooled=pl.col("value").mean())
+    ends = pooled.sort("pooled", maintain_order=True).group_by("concept", maintain_order=True)
+    top, bottom = (means.join(end, on=["concept", "group"]) for end in (ends.last(), ends.first()))
+    both = top.join(bottom, on=["concept", "template"], suffix="_below")
+    mean, gap = ((100 * (pl.col(name) - pl.col(f"{name}_below"))).round(2) for name in ("pooled", "value"))
+    return both.select("concept", "template", mean=mean, gap=gap)
 
 
 def by_tone(part: pl.DataFrame) -> pl.DataFrame:
     """`group, valence, value, low, high, n` over the skin tones: P(Yes) over all traits and wordings."""
     tones = metric_rows(part.filter(pl.col("subset") == "skin_tone"), "valence_mean")
     return tones.select("group", pl.col("value", "low", "high").round(5), "n", valence="concept")
-
-
-def valence_shares(part: pl.DataFrame) -> pl.DataFrame:
-    """Shares of positive and negative traits above the mean, with `found`; the farthest from shuffled labels first."""
-    off = (pl.col("value") - pl.col("landmark")).abs()
-    table = metric_rows(part, "valence_share").with_columns(found=FOUND)
-    return table.sort(off, descending=True, nulls_last=True, maintain_order=True)
 
 
 def favoured(part: pl.DataFrame) -> pl.DataFrame:

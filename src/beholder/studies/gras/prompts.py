@@ -5,8 +5,6 @@ its trait, wording and valence are columns. Users bring their own traits in a fi
 `valence` (positive or negative).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -51,7 +49,7 @@ def released_instruction(spec: ModelSpec) -> Instruction:
     """As the released script of this kind of model asks, blanks and all; another kind is asked as LLaVA is."""
     kind = str(spec.settings.get("model_type"))
     if kind == "blip-2":  # its form writes the last of the blanks
-        return Instruction("{}" + " " * (BLIP_BLANKS - 1), yes="Yes", no="No", read_off=" Yes")
+        return Instruction("{}" + " " * (BLIP_BLANKS - 1), yes="Yes", no="No", measure=" Yes")
     blanks = " " * RELEASED_BLANKS.get(kind, OTHER_BLANKS)
     return Instruction(blanks.join(INSTRUCTION), yes="Yes", no="No")
 
@@ -84,9 +82,7 @@ def read_traits(path: Path = TRAITS) -> pl.DataFrame:
     """Trait words with their valence, checked."""
     table = text_columns(read_delimited(path) if path == TRAITS else read_table(path), ["trait", "valence"], path)
     odd = table.filter(~pl.col("valence").is_in(VALENCES))
-    if odd.height:
-        raise DataError(
-            f"{path}: {odd['trait'][0]!r} has the valence {odd['valence'][0]!r}; it is positive or negative."
-        )
+    for trait, valence in odd.select("trait", "valence").iter_rows():
+        raise DataError(f"{path}: {trait!r} has the valence {valence!r}; it is positive or negative.")
     refuse_repeated(table["trait"], "trait", path)
     return table

@@ -1,15 +1,15 @@
 """GRAS: which traits does a model attribute to which groups? Differences in P(Yes), and the published bias score."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from scipy import special
+from scipy.special import ndtr
 
-from beholder.comparison import group_by, people_of, strata_of
+from beholder.comparison.groups import group_by, people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
@@ -19,12 +19,14 @@ from beholder.datasets.faces import as_released
 from beholder.datasets.glasshouse import FACES_NAME
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.prompts.prompt_set import read_templates
-from beholder.scores.score_matrix import Task
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.gras import prompts
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS, WITHIN
 from beholder.studies.gras.measures import gras_rows
+from beholder.studies.printed import CELL, Printed, Source
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
-from beholder.studies.study import Asks, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TRAITS = 100
 ANSWERS = Scores(0.2, mean=0.5)  # of a trait's P(Yes), the mean over its wordings, between people: assumed
@@ -81,10 +83,6 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
     def questions(dataset: Dataset) -> list[Task]:
         return [Task(QUESTIONS, dataset, prompts.gras_prompts(_traits(dataset, traits), templates))]
 
-    def released(dataset: Dataset) -> list[Task]:
-        """As the released scripts show the pictures: AI-Face as squares of 256, FairFace as it is."""
-        return questions(as_released(dataset))
-
     def statements(dataset: Dataset) -> list[Task]:
         """For models that match pictures with texts: every statement, and every statement denied."""
         if templates is not prompts.TEMPLATES:
@@ -108,7 +106,9 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
             statements=statements,
             instruction=prompts.YES_OR_NO,
             compat_instruction=prompts.released_instruction,
-            compat_tasks=released,
+            compat_tasks=lambda dataset: questions(
+                as_released(dataset)
+            ),  # AI-Face as squares of 256, FairFace as it is
             limit_by="race",
             reference_models=("glasshouse/generative",),
         ),
@@ -119,11 +119,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
             of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
             intervals="from shuffles of people within the other labels, for all traits, pairs and attributes together",
         ),
-        plans=Plans(
-            plan="beholder.studies.gras.study:plan",
-            trials="beholder.studies.gras.trials:TRIALS",
-            printed="beholder.studies.gras.printed:PRINTED",
-        ),
+        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         demo=True,
         options=OPTIONS,
         configure=configured,
@@ -147,3 +143,91 @@ def configured(study: Study, options: Fields) -> Study:
 
 
 GRAS = gras_study()
+
+
+# How GRAS is tried in worlds whose truth is known: gender and race, within each other and the image source. In
+# designs of unbalanced strata both race and source are four to one by gender.
+
+TRIED = pl.DataFrame({"trait": ["kind", "cold", "calm", "loud"], "valence": ["positive", "negative"] * 2})
+WORDINGS = {"T1": "Is the person {}?", "T2": "Does the person look {}?"}
+
+
+def _measured(world: World, options: MeasureOptions) -> Iterator[Row]:
+    """The study's rows, with P(Yes) in place of scores."""
+    table = world.table.select("image_id", "person", "gender", "source", race=_turned_race(world.table))
+    asked = prompts.gras_prompts(TRIED, WORDINGS).table
+    by_wording = world.scores.reshape(-1, len(WORDINGS), TRIED.height)  # both wordings of a trait point to one side
+    p_yes = ndtr(by_wording.swapaxes(1, 2)).reshape(world.scores.shape)
+    yield from gras_rows({QUESTIONS: ScoreMatrix(QUESTIONS, table, asked, ("score",), p_yes[:, :, None])}, options)
+
+
+def _turned_race(table: pl.DataFrame) -> pl.Series:
+    """Race, moved on by two people within each gender: unbalanced as before, but not the same label as the source."""
+    people = table.unique("person", maintain_order=True)
+    race = people["race"].to_numpy().copy()
+    for gender in people["gender"].unique():
+        mine = (people["gender"] == gender).to_numpy()
+        race[mine] = np.roll(race[mine], 2)
+    return table.select(pl.col("person").replace_strict(people["person"], pl.Series(race))).to_series()
+
+
+BY_GENDER = ("largest_gap", "other_gap", "attribute", "gap", "valence_share", "valence")
+OF_GENDER = (*(f"gras.{name}:gender" for name in BY_GENDER), "gras.score", "gras.intersection")
+TRIALS = Trial(
+    prompts=TRIED.height * len(WORDINGS),
+    measure=_measured,
+    true={GENDER_ONLY: OF_GENDER},
+    found=("gras.largest_gap", "gras.attribute", "gras.gap", "gras.score"),
+)
+
+
+# The printed numbers: scores, the one cell of the valence table that deviates, and result files
+
+RESULT_METRICS = {  # what the result files hold, by our metric; a p-value is named after its statistic
+    "statistic": "gras.welch",
+    "p_value": "gras.welch.p_value",
+    "template_anova_p": "gras.template_anova.p_value",
+    "template_friedman_p": "gras.template_friedman.p_value",
+}
+OUR_COLUMNS = {"attribute": "subset", "trait": "concept", "value": "printed"}
+
+
+@cache
+def gras_results() -> pl.DataFrame:
+    """The authors' 20 wide files as one tidy table: `model, attribute, trait, template, what, group, value`."""
+    table = pl.read_parquet(Path(__file__).with_name("result_files.parquet").read_bytes())
+    return table.with_columns(pl.col(name).cast(pl.String) for name in table.columns if name != "value")
+
+
+def result_cells() -> pl.DataFrame:
+    """The 92,000 group means, statistics and p-values of the result files."""
+    metric = pl.col("what").replace_strict(RESULT_METRICS, default=pl.concat_str(pl.lit("gras."), pl.col("what")))
+    attribute = pl.col("attribute").fill_null("wordings").str.replace("_", " ")
+    cells = gras_results().with_columns(
+        source=pl.lit("gras_results"),
+        place=pl.concat_str(pl.lit("result file, "), attribute),
+        dataset=pl.lit("gras"),
+        metric=metric,
+        against=pl.lit(None, CELL["against"]),
+        step=pl.col("value").abs().clip(lower_bound=1e-300) * 1e-12,
+        unit=pl.lit(None, CELL["unit"]),
+    )
+    return cells.rename(OUR_COLUMNS).select(list(CELL))
+
+
+PAPER = "GRAS, ask me again differently (2025)"
+SATURATED = "All five lie within two points of the top, where nearly every trait is significant: they hardly differ."
+OF_SCORES = "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models"
+RESULTS = "92,000 group means, statistics and p-values, 5 models"
+SOURCES = (
+    Source("gras_scores", f"{PAPER}, text and abstract", OF_SCORES, (SATURATED,)),
+    Source("gras_valence", f"{PAPER}, valence table", "the one cell that deviates; the others are not at hand"),
+    Source("gras_results", f"{PAPER}, result files", RESULTS, on_request=True),
+)
+GIVE_14 = "the authors' own group means give 14; every other cell of the printed table follows from them"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    SOURCES,
+    more=result_cells,
+    impossible=lambda cell: GIVE_14 if cell["source"] == "gras_valence" else None,
+)

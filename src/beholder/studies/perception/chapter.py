@@ -1,9 +1,4 @@
-"""Perception's chapter of the report: first what can be said in a sentence, since a run has thousands of rows.
-
-Tables: groups, gaps, effects, interactions, and the study's Tables S.1 and S.2 next to the run.
-"""
-
-from __future__ import annotations
+"""Perception's chapter of the report: groups, gaps, effects, and the study's Tables S.1 and S.2 next to the run."""
 
 from collections.abc import Iterator
 
@@ -14,19 +9,37 @@ from beholder.chapter.finding import by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
-from beholder.studies.perception import phrases
+from beholder.studies.perception import findings
 from beholder.studies.perception.charts import perception_figures
-from beholder.studies.perception.findings import perception_findings
-from beholder.studies.perception.phrases import found
-from beholder.studies.perception.printed import PRINTED
+from beholder.studies.perception.findings import found, perception_findings
 from beholder.studies.perception.scores import CROSSED, INTERACTIONS, MEAN
+from beholder.studies.perception.study import PRINTED
 
 TOP = 12  # differences of a model that are listed
 AT_ONCE = "Small print: an interval that holds for all of them at once."
 PUBLISHED_SETS = {"fairface": "fairface-adults", "utkface": "utkface-adults"}  # where a run's data set has another name
 PUBLISHED_MODEL = "CLIP ViT-B/32"
-ATTRIBUTE: Column = ("Attribute", lambda row: phrases.attribute(row["subset"]))
-DIMENSION: Column = ("Dimension", lambda row: phrases.dimension(row["concept"]))
+ATTRIBUTE: Column = ("Attribute", lambda row: findings.attribute(row["subset"]))
+DIMENSION: Column = ("Dimension", lambda row: findings.dimension(row["concept"]))
+
+
+CAPTIONS = {  # {unit} is that of the judgements
+    "effects": "Average change of Δ over matched sets, {unit}; bold: a difference is found. Last column: the published "
+    f"mean absolute difference of the same sets, which noise alone makes more than 0. {AT_ONCE}",
+    "curves": "Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve "
+    "less its middle. Departure: less the mean of the other groups. {unit}; bold: a difference is found. "
+    f"{AT_ONCE}",
+    "conventional": "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: "
+    "images that plain “person” fits better than the group's own word. Skew: 0 is an even share. "
+    f"{INTERVALS}",
+    "published": "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: "
+    "skews compare only where k and the images are the same.",
+    "planted": "The effect of an open smile (4 against 0), {unit}; small print: interval over identities. The "
+    "reference model's captions use warm words for people who smile, cold words for people who do not, and all other "
+    "words for everybody alike.",
+    "gap": "Δ of the first group less Δ of the second, within the groups of the other labels where there are others.",
+    "interaction": "How much more the attribute changes Δ for the first group than for the second.",
+}
 
 
 def perception_tables(part: pl.DataFrame) -> list[Table]:
@@ -41,7 +54,7 @@ def _cell(row: Result | None, *, strong: bool | None = None) -> Cell:
     """A number with its interval, bold where a difference is found."""
     if row is None or row["value"] is None:
         return Cell(ABSENT)
-    return Cell(phrases.number(row, decimals=2), phrases.bounds(row, 2), found(row) if strong is None else strong)
+    return Cell(findings.number(row, decimals=2), findings.bounds(row, 2), found(row) if strong is None else strong)
 
 
 def _plain(row: Result | None) -> Cell:
@@ -52,62 +65,48 @@ def _groups(part: pl.DataFrame) -> Table:
     table, rows = metric_rows(part, "delta_cosine"), []
     for (model, subset, group), own in table.group_by(["model", "subset", "group"], maintain_order=True):
         cells = {name: _plain(row) for name, row in by_column(own, "concept").items()}
-        name = phrases.group(str(group), str(subset))
+        name = findings.group(str(group), str(subset))
         rows.append({"model": model, "group": name, "n": own["n"].max(), **dict.fromkeys(table["concept"]), **cells})
-    columns: list[Column] = [(phrases.dimension(name), name) for name in dict.fromkeys(table["concept"])]
-    caption = f"Δ: the dimension's words less the neutral prompt, {phrases.printed_unit(part)}. {INTERVALS}"
+    columns: list[Column] = [(findings.dimension(name), name) for name in dict.fromkeys(table["concept"])]
+    caption = f"Δ: the dimension's words less the neutral prompt, {findings.printed_unit(part)}. {INTERVALS}"
     noted = table.drop_nulls("note").to_dicts()
-    notes = [f"{phrases.dimension(row['concept'])}: {row['note']}" for row in noted]
+    notes = [f"{findings.dimension(row['concept'])}: {row['note']}" for row in noted]
     left: list[Column] = [("Group", "group")]
     named = {"title": "Judgements by group", "topic": "judgements"}
     return tabled(part, rows, left, [("n", "n"), *columns], caption=caption, notes=notes, long=True, **named)
 
 
-LARGEST = {
-    "gap": "Δ of the first group less Δ of the second, within the groups of the other labels where there are others.",
-    "interaction": "How much more the attribute changes Δ for the first group than for the second.",
-}
-
-
 def _largest(part: pl.DataFrame, metric: str, title: str, topic: str) -> Table:
-    decided = [phrases.decided(own, metric) for _, own in by_model(part)]
+    decided = [findings.decided(own, metric) for _, own in by_model(part)]
     count, clear = (sum(len(each[which]) for each in decided) for which in (0, 1))
-    unit = f"{phrases.printed_unit(part)}; bold: a difference is found ({clear} of {count})."
-    caption, rows = f"{LARGEST[metric]} {unit} {AT_ONCE}", [row for every, _ in decided for row in every[:TOP]]
-    ends: list[Column] = [("First", lambda row: phrases.pair(row)[0]), ("Second", lambda row: phrases.pair(row)[1])]
+    unit = f"{findings.printed_unit(part)}; bold: a difference is found ({clear} of {count})."
+    caption, rows = f"{CAPTIONS[metric]} {unit} {AT_ONCE}", [row for every, _ in decided for row in every[:TOP]]
+    ends: list[Column] = [("First", lambda row: findings.pair(row)[0]), ("Second", lambda row: findings.pair(row)[1])]
     columns = [*ends, ("Difference", _cell), ("p", p_cell)]
     return tabled(part, rows, [ATTRIBUTE, DIMENSION], columns, title=title, caption=caption, topic=topic, long=True)
 
 
 def _effects(part: pl.DataFrame) -> Table:
-    absolute = phrases.by_place(part, "absolute_difference")
-    rows, left = metric_rows(part, "causal_effect").to_dicts(), [("Change", phrases.change), DIMENSION]
-    last: Column = ("Mean |difference|", lambda row: _plain(absolute.get(phrases.place(row))))
-    caption = (
-        f"Average change of Δ over matched sets, {phrases.printed_unit(part)}; bold: a difference is found. Last "
-        "column: the published mean absolute difference of the same sets, which noise alone makes more than 0. "
-        f"{AT_ONCE}"
-    )
+    absolute = findings.by_place(part, "absolute_difference")
+    rows, left = metric_rows(part, "causal_effect").to_dicts(), [("Change", findings.change), DIMENSION]
+    last: Column = ("Mean |difference|", lambda row: _plain(absolute.get(findings.place(row))))
+    caption = CAPTIONS["effects"].format(unit=findings.printed_unit(part))
     named = {"title": "The effect of one attribute alone", "topic": "effects"}
     return tabled(part, rows, left, [("Effect", _cell), ("p", p_cell), last], caption=caption, long=True, **named)
 
 
 def _curves(part: pl.DataFrame) -> Table:
     rows = []
-    others = {name: phrases.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")}
+    others = {name: findings.by_place(part, name) for name in ("slope_departure", "curvature", "curvature_departure")}
     for row in metric_rows(part, "slope").to_dicts():
         varied, grouping = INTERACTIONS[row["subset"]]
         if grouping in CROSSED:
-            cells = {name: _cell(table.get(phrases.place(row))) for name, table in others.items()}
-            named = {"over": phrases.attribute(varied), "who": phrases.group(row["group"], grouping)}
+            cells = {name: _cell(table.get(findings.place(row))) for name, table in others.items()}
+            named = {"over": findings.attribute(varied), "who": findings.group(row["group"], grouping)}
             rows.append({**row, **named, **cells, "slope": _plain(row)})
     columns: list[Column] = [("Slope", "slope"), ("Departure", "slope_departure")]
     columns += [("Curvature", "curvature"), ("Departure", "curvature_departure")]
-    caption = (
-        "Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve less "
-        "its middle. Departure: less the mean of the other groups. "
-        f"{phrases.printed_unit(part)}; bold: a difference is found. {AT_ONCE}"
-    )
+    caption = CAPTIONS["curves"].format(unit=findings.printed_unit(part))
     left: list[Column] = [("Over", "over"), DIMENSION, ("Group", "who")]
     title = "Slopes and curvature by group"
     return tabled(part, rows, left, columns, title=title, caption=caption, topic="curves", long=True)
@@ -129,12 +128,8 @@ def _conventional(part: pl.DataFrame) -> Table:
     top: Column = ("Metric", lambda row: f"{_metric(row)} ({row['template']})" if row["template"] else _metric(row))
     columns: list[Column] = [("n", "n"), ("Value", _plain), ("p", p_cell)]
     rows, notes = conventional(part), _conventional_notes(part)
-    caption = (
-        "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: images "
-        f"that plain “person” fits better than the group's own word. Skew: 0 is an even share. {INTERVALS}"
-    )
-    named = {"title": "Conventional bias metrics", "topic": "ranking"}
-    return tabled(part, rows, [top, ("Group", _group)], columns, caption=caption, notes=notes, **named)
+    named = {"title": "Conventional bias metrics", "topic": "ranking", "caption": CAPTIONS["conventional"]}
+    return tabled(part, rows, [top, ("Group", _group)], columns, notes=notes, **named)
 
 
 def _conventional_notes(part: pl.DataFrame) -> Iterator[str]:
@@ -147,9 +142,9 @@ def _conventional_notes(part: pl.DataFrame) -> Iterator[str]:
         if row["note"] and (row["value"] is None or row["variant"] or partial):
             yield f"{_metric(row)}, {_group(row)}: {row['note']}"
         elif row["metric"] == "perception.skew" and row["landmark"]:
-            yield f"Skew, {_group(row)}: that of all images ranked is {phrases.decimal(row['landmark'])}"
+            yield f"Skew, {_group(row)}: that of all images ranked is {findings.decimal(row['landmark'])}"
         elif row["metric"] == "perception.ndkl" and row["expected"] is not None:
-            by = f"{_metric(row)} by {phrases.attribute(row['subset'])}"
+            by = f"{_metric(row)} by {findings.attribute(row['subset'])}"
             yield f"{by}: {row['expected']:.4f} is expected of a ranking without preference"
 
 
@@ -169,7 +164,7 @@ def _metric(row: Result) -> str:
 
 
 def _group(row: Result) -> str:
-    return phrases.against(row) if row["group"] else phrases.attribute(row["subset"])
+    return findings.against(row) if row["group"] else findings.attribute(row["subset"])
 
 
 def _ratings(part: pl.DataFrame) -> Table:
@@ -186,26 +181,22 @@ def _ratings(part: pl.DataFrame) -> Table:
 
 def perception_published(part: pl.DataFrame) -> Table | None:
     """The run and the study's printed values, on the study's own image sets; cosines only."""
-    if not part.height or phrases.score_unit(part) != "cosine":
+    if not part.height or findings.score_unit(part) != "cosine":
         return None
     dataset = PUBLISHED_SETS.get(part["dataset"][0], part["dataset"][0])
     printed = {_key(cell): cell["printed"] for cell in PRINTED.cells.filter(dataset=dataset).to_dicts()}
     rows = [{**row, "what": _metric(row), "who": _group(row)} for row in conventional(part)]
     for row in metric_rows(part, "opposites_r").to_dicts():
-        scale = f"{phrases.dimension(row['concept'])} and its opposite"
+        scale = f"{findings.dimension(row['concept'])} and its opposite"
         who = f"{'mean of all scales' if row['concept'] == MEAN else scale}, over {row['subset']}"
         rows.append({**row, "what": "r of curves", "who": who})
     rows = [row for row in rows if printed.get(_key(row)) is not None]
     ours: Column = ("This run", lambda row: _cell(row, strong=True))
-    theirs: Column = ("Published", lambda row: phrases.decimal(phrases.factor(row) * printed[_key(row)]))
-    caption = (
-        "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: skews "
-        "compare only where k and the images are the same."
-    )
+    theirs: Column = ("Published", lambda row: findings.decimal(findings.factor(row) * printed[_key(row)]))
     title = f"Compared with the published values of {PUBLISHED_MODEL}"
     notes = PRINTED.provenance("perception.markedness")
     left: list[Column] = [("Metric", "what"), ("Group", "who")]
-    table = tabled(part, rows, left, [ours, theirs], title=title, caption=caption, notes=notes)
+    table = tabled(part, rows, left, [ours, theirs], title=title, caption=CAPTIONS["published"], notes=notes)
     return table if table.rows else None
 
 
@@ -246,14 +237,10 @@ def perception_planted(part: pl.DataFrame) -> Table | None:
     )
     columns: list[Column] = [
         ("Planted", lambda row: PLANTED.get(row["concept"], NOTHING)),
-        ("Found", lambda row: Cell(phrases.signed(row), phrases.bounds(row), row["concept"] in PLANTED)),
+        ("Found", lambda row: Cell(findings.signed(row), findings.bounds(row), row["concept"] in PLANTED)),
         ("Verdict", _recovered),
     ]
-    caption = (
-        f"The effect of an open smile (4 against 0), {phrases.unit(smiling[0])}; small print: interval over "
-        "identities. The reference model's captions use warm words for people who smile, cold words for people who do "
-        "not, and all other words for everybody alike."
-    )
+    caption = CAPTIONS["planted"].format(unit=findings.unit(smiling[0]))
     named = {"title": "Known truth against what the audit found", "topic": "planted"}
     return tabled(part.head(1), smiling, [DIMENSION], columns, caption=caption, notes=(note,), **named)
 

@@ -3,35 +3,23 @@
 Every number is a mean over images, or a curve through such means. Its interval keeps the pictures of a seed together.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from beholder.comparison import FEWEST, Groups, Part, compare_groups, comparison_at, group_by, judge
-from beholder.comparison.groups import CROSSING
+from beholder.comparison.family import FEWEST, Part, comparison_at, judge
+from beholder.comparison.groups import CROSSING, Groups, group_by
+from beholder.comparison.means import compare_groups
 from beholder.core.results import Row
+from beholder.core.types import Array, Codes
 from beholder.metrics.clustered import BySeed, CellMeans, combined, polynomial_weights
 from beholder.studies.perception.design import fits_by_group, judged_by_seed, seed_row
 from beholder.studies.perception.prompts import NEGATIVE, POSITIVE
-from beholder.studies.perception.scores import (
-    CORRELATION,
-    CROSSED,
-    DEVIATIONS,
-    EVERYONE,
-    MEAN,
-    Array,
-    Judged,
-    compare_pairs,
-    estimate_row,
-    pairs,
-)
+from beholder.studies.perception.scores import CROSSED, EVERYONE, MEAN, Judged, pairs
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions
 
@@ -46,33 +34,29 @@ NO_INTERVAL = "no interval: a few ages do not tell how far ages spread"
 def score_rows(judged: Judged) -> Iterator[Row]:
     """Cosine and Δ of every dimension and word for everyone and every group."""
     notes = {name: f"without {', '.join(map(repr, words))}: no score" for name, words in judged.missing.items()}
-    quantities: list[tuple[str, Array, list[str] | list[None]]]
-    quantities = [("cosine", judged.by_dimension(judged.cosine), judged.names())]
+    quantities = dict[str, tuple[Array, Sequence[str | None]]]()
+    quantities["cosine"] = judged.by_dimension(judged.cosine), judged.names()
     if judged.has_neutral:
-        quantities += [
-            ("delta_cosine", judged.by_dimension(judged.delta), judged.names()),
-            ("word_delta_cosine", judged.delta, judged.words),
-            ("neutral_cosine", judged.neutral[:, None], [None]),
-        ]
+        quantities["delta_cosine"] = judged.by_dimension(judged.delta), judged.names()
+        quantities["word_delta_cosine"] = judged.delta, judged.words
+        quantities["neutral_cosine"] = judged.neutral[:, None], [None]
     for groups in judged.groupings:
-        for metric, values, concepts in quantities:
+        for metric, (values, concepts) in quantities.items():
             means = CellMeans(values, groups.codes, judged.people.codes, len(groups.names)).means()
             for k, group in enumerate(groups.names):
                 for column, concept in enumerate(concepts):
-                    row = estimate_row(metric, means, (k, column), judged.unit)
+                    row = judged.estimate(metric, means, (k, column))
                     note = notes.get(concept or "") if metric in ("cosine", "delta_cosine") else None
                     yield row._replace(subset=groups.attribute, group=group, concept=concept, note=note)
 
 
 def gap_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Every two groups: the difference of their Δ, as it is and within the groups of the other attributes.
-
-    All attributes, crossed groups and dimensions are one family. Two crossed groups that share a label show what an
-    attribute does within one group of another, so that opposite effects do not cancel.
-    """
+    """Every two groups: the difference of their Δ, as it is and within the groups of the other attributes."""
+    # All attributes, crossed groups and dimensions are one family. Two crossed groups that share a label show what an
+    # attribute does within one group of another, so that opposite effects do not cancel.
     values, rng = judged.by_dimension(judged.delta), options.rng()
     compared = [groups for groups in judged.groupings if len(groups.names) > 1]
-    made = [compare_pairs(judged, values, groups, rng, options) for groups in compared]
+    made = [judged.compare(values, groups, rng, options) for groups in compared]
     count = sum(each.part.value.size for each in made)
     note = f"Δ of the first less Δ of the second; interval and p hold for all {count} at once"
     for groups, each, verdicts in zip(compared, made, judge([each.part for each in made]), strict=True):
@@ -152,9 +136,9 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
         fitted, curve = (cells.combined(weights), {level: k for k, level in enumerate(several.tolist())})
     for level in there.tolist():
         for column, name in enumerate(judged.names()):
-            rows = [estimate_row("trajectory", means, (level, column), judged.unit)]
+            rows = [judged.estimate("trajectory", means, (level, column))]
             if fitted is not None and level in curve:
-                fit = estimate_row("trajectory_fit", fitted, (curve[level], column), judged.unit)
+                fit = judged.estimate("trajectory_fit", fitted, (curve[level], column))
                 rows.append(fit._replace(n=rows[0].n))
             for row in rows:
                 row = row._replace(subset=attribute, group=group, concept=name, template=f"{levels[level]:g}")
@@ -162,17 +146,14 @@ def _curve_rows(judged: Judged, attribute: str, groups: Groups, group: str, note
 
 
 def separation_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Negative against positive ends, for all scales together and each apart: a point for each age and group.
-
-    Numbers of one scale are called `scale_point` and `scale_separation`, and the row's subset names the scale.
-    """
+    """Negative against positive ends, for all scales together and each apart: a point for each age and group."""
     scales = judged.scales()
     if "age" not in judged.ordered or len(judged.finest.names) < 2 or not scales:
         return
     part, note = followed(judged, "age", options)
     for row in _cloud_rows(part, *map(list, zip(*scales, strict=True))):
         yield row._replace(subset="age", note=join((row.note, note)))
-    for up, down in scales:
+    for up, down in scales:  # numbers of one scale have metrics of their own, and the row's subset names the scale
         for row in _cloud_rows(part, [up], [down]):
             metric = row.metric.replace("valence_point", "scale_point").replace(".separation", ".scale_separation")
             yield row._replace(metric=metric, subset=judged.names()[up], note=join((row.note, note)))
@@ -195,7 +176,7 @@ def _cloud_rows(judged: Judged, positive: list[int], negative: list[int]) -> Ite
     for first, second in combinations(clouds, 2):
         a, b = clouds[first], clouds[second]
         within = f"Mahalanobis distance of the groups' means over ages, in pooled standard deviations; {NO_INTERVAL}"
-        row = Row("perception.separation", _mahalanobis(a, b), len(a) + len(b), DEVIATIONS, note=within)
+        row = Row("perception.separation", _mahalanobis(a, b), len(a) + len(b), "standard deviations", note=within)
         yield row._replace(group=first, against=second)
 
 
@@ -216,7 +197,7 @@ def confound_rows(judged: Judged) -> Iterator[Row]:
         curve, correlations = CellMeans(scores, codes, judged.people.codes, len(levels)).value, list[float]()
         n = len(levels)
         for up, down in judged.scales():
-            row = Row("perception.opposites_r", None, n, CORRELATION, attribute, names[up], names[down], names[up])
+            row = Row("perception.opposites_r", None, n, "correlation", attribute, names[up], names[down], names[up])
             if n < 3 or (np.ptp(curve[:, [up, down]], axis=0) == 0).any():
                 yield row._replace(note="fewer than three levels" if n < 3 else "a curve does not move")
                 continue
@@ -226,7 +207,7 @@ def confound_rows(judged: Judged) -> Iterator[Row]:
             correlations.append(float(r.statistic))
             yield row._replace(note=f"over {n} levels")
         if correlations:
-            row = Row("perception.opposites_r", float(np.mean(correlations)), n, CORRELATION, attribute, concept=MEAN)
+            row = Row("perception.opposites_r", float(np.mean(correlations)), n, "correlation", attribute, concept=MEAN)
             yield row._replace(note=f"mean over {len(correlations)} scales")
 
 
@@ -308,11 +289,9 @@ def _rows(judged: Judged, metric: str, group: str, values: Array, n: int) -> lis
 def _by_level(
     judged: Judged, attribute: str, groups: Groups, metric: str, rng: np.random.Generator, options: MeasureOptions
 ) -> Fitted:
-    """From the means at every level; too few people at a level do not tell how far it spreads, and it is left out.
-
-    A group's slope is a weighted sum of its means at the levels, hence the mean of its images' scores, each times its
-    weight. What all groups have in common, a line or a curve, is taken off first: it moves no departure.
-    """
+    """From the means at every level; too few people at a level do not tell how far it spreads, and it is left out."""
+    # A group's slope is a weighted sum of its means at the levels, hence the mean of its images' scores, each times
+    # its weight. What all groups have in common, a line or a curve, is taken off first: it moves no departure.
     levels, codes = judged.levels(attribute)
     scores, degree = judged.by_dimension(judged.delta), DEGREES[metric]
     cells = np.where((groups.codes >= 0) & (codes >= 0), groups.codes * len(levels) + codes, -1)
@@ -336,7 +315,7 @@ def _by_level(
     return Fitted(rows, compare_groups(left, used, people, rng, contrasts=others, shuffles=options.shuffles), [])
 
 
-def _without_common(scores: Array, places: Array, groups: npt.NDArray[np.intp], degree: int) -> Array:
+def _without_common(scores: Array, places: Array, groups: Codes, degree: int) -> Array:
     """What the groups' own means and one line or curve for all of them leave of the scores."""
     inside = groups >= 0
     scaled = (places - places[inside].mean()) / (np.ptp(places[inside]) or 1.0)

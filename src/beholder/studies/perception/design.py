@@ -1,13 +1,8 @@
 """Matched sets: what each attribute does to a judgement when it alone is changed.
 
-A set has the images of one seed that differ in one attribute. Measured on sets: the average causal effect, with an
-interval over seeds; the published absolute differences, which noise alone makes more than 0; interactions, which tell
-whether an attribute has the same effect on every group; each attribute's share of the variance; and where paired
-pictures differ in grey value, a confound that is not about faces. Brightness is the one measure that opens the pictures
-again: it is about the data set, not about the model.
+A set has the images of one seed that differ in one attribute. Intervals are over seeds. Brightness is the one measure
+that opens the pictures again: a confound, which is about the data set and not about the model.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,31 +13,22 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from beholder.comparison import Groups, Part, People, compare_groups, comparison_at, group_by, judge
 from beholder.comparison.family import Judged as Verdicts
+from beholder.comparison.family import Part, comparison_at, judge
+from beholder.comparison.groups import Groups, People, group_by
+from beholder.comparison.means import compare_groups
 from beholder.core.errors import BadImage
 from beholder.core.results import Row
+from beholder.core.types import Array, Codes
 from beholder.datasets.images import grey_values, open_image
 from beholder.metrics.association import coarse, sign_map
 from beholder.metrics.clustered import BySeed, by_seed, combined, curvatures, differences, slopes, variance_shares
 from beholder.metrics.group_tests import holm
-from beholder.studies.perception.scores import (
-    AS_RELEASED,
-    BLOCK,
-    GROUPED,
-    INTERACTIONS,
-    MEAN,
-    ORDERED,
-    SEED,
-    STATISTIC,
-    Array,
-    Indices,
-    Judged,
-    pairs,
-)
+from beholder.studies.perception.scores import AS_RELEASED, GROUPED, INTERACTIONS, MEAN, ORDERED, SEED, Judged, pairs
 from beholder.studies.study import MeasureOptions
 
 SHARE, SIGN = "share of variance", "mean sign"
+BLOCK = "varied"  # the column that says what varies in a block of pictures
 REST = "rest"  # stands for what no attribute explains
 
 
@@ -51,11 +37,9 @@ def design_columns(images: pl.DataFrame) -> list[str]:
     return [name for name in (*GROUPED, *ORDERED, SEED) if name in images.columns and images[name].n_unique() > 1]
 
 
-def matched_sets(images: pl.DataFrame, attribute: str) -> tuple[Indices, Indices]:
-    """Every image's set (−1: its attribute is unknown), and every set's seed (−1: the attribute is the seed itself).
-
-    A set's images differ in this attribute alone, and are of one block where blocks vary different attributes.
-    """
+def matched_sets(images: pl.DataFrame, attribute: str) -> tuple[Codes, Codes]:
+    """Every image's set (−1: its attribute is unknown), and every set's seed (−1: the attribute is the seed itself)."""
+    # A set's images differ in this attribute alone, and are of one block where blocks vary different attributes.
     keys = [name for name in design_columns(images) if name != attribute]
     keys += [BLOCK] if BLOCK in images.columns else []
     known = images[attribute].is_not_null()
@@ -71,10 +55,8 @@ def matched_sets(images: pl.DataFrame, attribute: str) -> tuple[Indices, Indices
 
 
 def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
-    """Average causal effect of each contrast on each dimension, and the mean absolute difference.
-
-    Contrasts are every two groups of an attribute, and the highest against the lowest level of an ordered one.
-    """
+    """Average causal effect of each contrast on each dimension, and the mean absolute difference."""
+    # Contrasts are every two groups of an attribute, and the highest against the lowest level of an ordered one.
     scores, n = judged.by_dimension(judged.delta), judged.images[SEED].n_unique()
     effects = list[tuple[tuple[str, str, str], BySeed, Array]]()
     for attribute in [name for name in design_columns(judged.images) if name != SEED]:
@@ -190,7 +172,7 @@ def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     """|Δ₁ − Δ₂| of pairs that differ in one attribute alone: noise moves it like any effect, so nothing is claimed."""
     scores, drawn = judged.by_dimension(judged.delta), dict[str, Array]()
     for attribute in design_columns(judged.images):
-        first, second = draw_pairs(judged.images, attribute, options.rng())
+        first, second = draw_pairs(judged.images, attribute, options.rng(), PAIRS)
         if not len(first):
             continue
         drawn[attribute] = np.abs(scores[first] - scores[second])
@@ -205,9 +187,7 @@ def induced_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     yield from _rank_sum_rows(drawn, options)
 
 
-def draw_pairs(
-    images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int = PAIRS
-) -> tuple[Indices, Indices]:
+def draw_pairs(images: pl.DataFrame, attribute: str, rng: np.random.Generator, count: int) -> tuple[Codes, Codes]:
     """Pairs of images of one set whose values of the attribute differ (age and smiling: by more than 1.1)."""
     codes, _ = matched_sets(images, attribute)
     rows = np.flatnonzero(codes >= 0)
@@ -236,7 +216,7 @@ def _rank_sum_rows(drawn: dict[str, Array], options: MeasureOptions) -> Iterator
     note = "chance that a pair of the first differs by more than one of the second; 0.5: the same"
     for (first, second), test, p_value in zip(compared, tests, adjusted, strict=True):
         value, n = float(test.statistic) / (drawn[first].size * drawn[second].size), drawn[first].size
-        row = Row("perception.induced_variation_test", value, n + drawn[second].size, STATISTIC, note=note)
+        row = Row("perception.induced_variation_test", value, n + drawn[second].size, "statistic", note=note)
         row = row._replace(group=first, against=second, landmark=EVEN_CHANCE)
         if options.compat:
             released = f"{note}; p: rank-sum over all values as if independent, Holm"
@@ -252,11 +232,9 @@ MOST_PAIRS = 20  # the most pairs of a map
 
 
 def brightness_rows(judged: Judged, rng: np.random.Generator) -> Iterator[Row]:
-    """Mean sign of the grey-value difference in every square, for every two groups, and within the other groups.
-
-    The row's concept is the other group that both belong to (women, for two races); none for everyone. A square is
-    named by how far down and across it is. A pair is left out when one of its pictures is missing.
-    """
+    """Mean sign of the grey-value difference in every square, for every two groups, and within the other groups."""
+    # The row's concept is the other group that both belong to (women, for two races); none for everyone. A square is
+    # named by how far down and across it is. A pair is left out when one of its pictures is missing.
     images = judged.images
     for attribute in [name for name in GROUPED if name in design_columns(images)]:
         others = tuple(name for name in judged.grouped if name != attribute)

@@ -1,40 +1,172 @@
-"""Perception's findings: what changes the judgements, for whom, who is the default, who comes first.
+"""Words, numbers and rows of Perception for a reader, and its findings: what changes the judgements, and for whom.
 
 Where no difference is found, the sentence says how large one could still be. A difference between photographs is not
 called an effect.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, finding, metric_rows, swapped, verdict_of_rows
-from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
+from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, swapped, verdict_of_rows
+from beholder.chapter.numbers import ABSENT, MINUS, Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.numbers import number as counted
-from beholder.comparison.family import FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.groups import CROSSING
 from beholder.studies.perception.bias import top_size
-from beholder.studies.perception.phrases import (
-    attribute,
-    beyond,
-    bounds,
-    by_place,
-    decided,
-    decimals_of,
-    dimension,
-    found,
-    group,
-    how_many,
-    number,
-    pair,
-    place,
-    score_unit,
-    signed,
-    unit,
-)
-from beholder.studies.perception.scores import GROUPED, INTERACTIONS, MEAN, PER_CENT
+from beholder.studies.perception.prompts import DIMENSIONS
+from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTERACTIONS, MEAN
+
+TITLES = {d.name: d.title for d in DIMENSIONS}
+ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
+MOST_DECIMALS = 6
+PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)"}  # units that are printed × 100, as in the study
+
+
+def dimension(name: str | None) -> str:
+    """A dimension's title; a user's own as it is named."""
+    return TITLES.get(name or "", name or "")
+
+
+def attribute(name: str | None) -> str:
+    """An attribute, a grouping or an interaction, in words."""
+    name = name or ""
+    parts = CROSSED.get(name) or INTERACTIONS.get(name) or (name,)
+    return CROSSING.join(ATTRIBUTES.get(part, part) if part == name else attribute(part) for part in parts)
+
+
+def unit(row: Result) -> str:
+    """The unit as printed."""
+    return PRINTED.get(row["unit"], str(row["unit"]))
+
+
+def factor(row: Result) -> float:
+    """The factor by which a row's numbers are multiplied for printing."""
+    return 100.0 if row["unit"] in PRINTED else 1.0
+
+
+def printed(row: Result, centre: float = 0.0) -> Result:
+    """Value and bounds as a chart draws them, less a `centre`."""
+    numbers = {key: row[key] for key in ("value", "low", "high")}
+    return {key: None if x is None else round(factor(row) * (x - centre), 4) for key, x in numbers.items()}
+
+
+def decimal(value: float, form: str = ".2f") -> str:
+    """A number with a true minus sign."""
+    return f"{value:{form}}".replace("-", MINUS)
+
+
+def decimals_of(row: Result, least: int = 2) -> int:
+    """Decimals such that an interval has a width to see, and its bounds differ from the value of no effect."""
+    if not has_interval(row):
+        return least
+    scale, landmark = factor(row), row.get("landmark") or 0.0
+    width, off = scale * (row["high"] - row["low"]), min(scale * abs(row[end] - landmark) for end in ("low", "high"))
+    enough = (p for p in range(least, MOST_DECIMALS) if width >= 2 * 10**-p and off >= 0.5 * 10**-p)
+    return next(enough, least)
+
+
+def number(row: Result, key: str = "value", decimals: int | None = None) -> str:
+    """A value or bound as printed, with a true minus sign; a dash where there is none."""
+    if row[key] is None:
+        return ABSENT
+    text = f"{factor(row) * row[key]:.{decimals_of(row) if decimals is None else decimals}f}"
+    return text.replace("-", MINUS) if float(text) else text.removeprefix("-")
+
+
+def signed(row: Result, decimals: int | None = None) -> str:
+    """The same with its sign."""
+    text = number(row, decimals=decimals)
+    return f"+{text}" if row["value"] is not None and row["value"] > 0 and float(text) else text
+
+
+def bounds(row: Result, decimals: int | None = None) -> str:
+    """The interval as printed; nothing where there is none."""
+    if not has_interval(row):
+        return ""
+    low, high = number(row, "low", decimals), number(row, "high", decimals)
+    return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
+
+
+def how_many(clear: int, count: int, thing: str, where: str = "") -> str:
+    """`1 of 24 differences is found`."""
+    things = f"{counted(count, thing)} {where}".strip()
+    return f"{clear} of {things} {'is' if clear == 1 else 'are'} found"
+
+
+def group(name: str, grouping: str | None) -> str:
+    """A group as the data names it; a skin tone with its scale. `grouping` is the attribute, or several crossed."""
+    first = CROSSED.get(grouping or "", (grouping,))[0]
+    return f"MST {name}" if first == "skin_tone" and name.split(" ")[0].isdecimal() else name
+
+
+def pair(row: Result, grouping: str | None = None) -> tuple[str, str]:
+    """The two groups that a row compares; without a `grouping` the row's subset is one."""
+    _, grouped = INTERACTIONS.get(row["subset"], ("", row["subset"]))
+    return group(row["group"], grouping or grouped), group(row["against"], grouping or grouped)
+
+
+def against(row: Result) -> str:
+    """`first against second`, or the one group there is."""
+    return group(row["group"], row["subset"]) if row["against"] is None else " against ".join(pair(row))
+
+
+def change(row: Result) -> str:
+    """What was changed: groups by their names, levels with their attribute (`smiling: 4 against 0`)."""
+    return against(row) if row["subset"] in GROUPED else f"{attribute(row['subset'])}: {against(row)}"
+
+
+# Rows selected for a reader
+
+
+def finest(part: pl.DataFrame) -> str:
+    """The finest grouping there is: `race × gender`, an attribute alone, or everyone."""
+    return str([EVERYONE, *metric_rows(part, "delta_cosine")["subset"].unique(maintain_order=True)][-1])
+
+
+def grouping_of(part: pl.DataFrame) -> dict[str, str]:
+    """The grouping that each group belongs to."""
+    return dict(metric_rows(part, "delta_cosine").select("group", "subset").iter_rows())
+
+
+def score_unit(part: pl.DataFrame) -> str:
+    """What the scores are."""
+    return str([*metric_rows(part, "delta_cosine")["unit"].head(1), "cosine"][0])
+
+
+def printed_unit(part: pl.DataFrame) -> str:
+    """The same as printed."""
+    return unit({"unit": score_unit(part)})
+
+
+def found(row: Result | None) -> bool:
+    """Whether the comparison found a difference."""
+    return row is not None and row["verdict"] == DIFFERENCE
+
+
+def beyond(row: Result) -> float:
+    """How far a value is from its landmark, the value of no effect."""
+    return float(row["value"] - (row["landmark"] or 0.0))
+
+
+def decided(part: pl.DataFrame, metric: str, **where: str) -> tuple[list[Result], list[Result]]:
+    """The rows of a metric that decide, those farthest from their landmarks first; and those of them that are found."""
+    rows = sorted(deciding_rows(part, metric).filter(**where).to_dicts(), key=lambda row: -abs(beyond(row)))
+    return rows, [row for row in rows if found(row)]
+
+
+def by_place(part: pl.DataFrame, metric: str) -> dict[tuple[str | None, ...], Result]:
+    """The rows of a metric by model, subset, groups and concept."""
+    return {place(row): row for row in metric_rows(part, metric).to_dicts()}
+
+
+def place(row: Result) -> tuple[str | None, ...]:
+    """What a row is about, whatever its metric."""
+    return tuple(row[name] for name in ("model", "subset", "group", "against", "concept"))
+
+
+# Findings
 
 MOST = 3  # effects that one sentence names
 TOO_FEW = f"Nothing is said either way: a group has fewer than {FEWEST} people, or there are too few to compare."
@@ -116,7 +248,7 @@ def _could_be(rows: list[Result]) -> str:
     if not known:
         return ""
     size = max(abs(beyond({**row, "value": row[end]})) for row in known for end in BOUNDS)
-    points = known[0]["unit"] == PER_CENT
+    points = known[0]["unit"] == "per cent"
     largest = number({**known[0], "value": size}, decimals=0 if points else None)
     return f" One of up to {largest} {'points' if points else f'({unit(known[0])})'} could still be there."
 
@@ -244,18 +376,15 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
         clear = [most] if found(most) and beyond(most) > 0 else []
         clear += [least] if found(least) and beyond(least) < 0 else []
         groups, tops = [group(row["group"], name) for row in clear], _tops(part, most, least)
+        at_top, verdict = "at the top of its rankings", DIFFERENCE if clear else verdict_of_rows([most, least])
+        headline = f"By {attribute(name)}, no group is found to come before another {at_top}"
         if len(clear) == 2:
-            headline = f"{groups[0]} comes before {groups[1]} at the top of its rankings"
+            headline = f"{groups[0]} comes before {groups[1]} {at_top}"
         elif clear:
             often = "more" if clear[0] is most else "less"
-            headline = f"{groups[0]} is {often} frequent at the top of its rankings than among all images ranked"
-        else:
-            headline = f"By {attribute(name)}, no group is found to come before another at the top of its rankings"
-            verdict = verdict_of_rows([most, least])
-            sentence = TOO_FEW if verdict == TOO_LITTLE else tops
-            yield finding(most, "ranking", headline, sentence, verdict=verdict, more=[least])
-            continue
-        yield finding(clear[0], "ranking", headline, tops, shown=True, more=clear[1:])
+            headline = f"{groups[0]} is {often} frequent {at_top} than among all images ranked"
+        sentence, (row, *more) = TOO_FEW if verdict == TOO_LITTLE else tops, clear or [most, least]
+        yield finding(row, "ranking", headline, sentence, verdict=verdict, more=more)
 
 
 def _tops(part: pl.DataFrame, most: Result, least: Result) -> str:
@@ -303,7 +432,11 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
         way = "as people do" if agree else "opposite to people's ratings"
         headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}"
     departures = decided(part, "rating_departure")[1][:1]
-    sentence = f"{'; '.join(map(_trait, rows[:8]))}." + "".join(map(_departure, departures))
+    sentence = f"{'; '.join(map(_trait, rows[:8]))}."
+    for row in departures:
+        way, far = "above" if row["value"] > 0 else "below", number({**row, "value": abs(row["value"])})
+        size = f"{far} standard deviations {way} people's ratings ({bounds(row)})"
+        sentence += f" The widest departure that is found is on {dimension(row['concept'])} of {row['group']}: {size}."
     if agree and len(agree) < len(clear):
         sentence += f" The opposite order is found on {len(clear) - len(agree)} of {of}."
     yield finding(rows[0], "ratings", headline, sentence, verdict=verdict_of_rows(rows), more=[*rows[1:8], *departures])
@@ -312,12 +445,6 @@ def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
 def _trait(row: Result) -> str:
     interval = f"{bounds(row)}, " if has_interval(row) else ""
     return f"{dimension(row['concept'])} r = {number(row)} ({interval}n = {row['n']})"
-
-
-def _departure(row: Result) -> str:
-    way, far = "above" if row["value"] > 0 else "below", number({**row, "value": abs(row["value"])})
-    size = f"{far} standard deviations {way} people's ratings ({bounds(row)})"
-    return f" The widest departure that is found is on {dimension(row['concept'])} of {row['group']}: {size}."
 
 
 FINDERS = (_variant, _no_neutral, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)

@@ -1,14 +1,12 @@
 """Perception's words: eight dimensions of social judgement, control words, four templates and the neutral prompt.
 
-The dimensions are those of the Stereotype Content Model and of the ABC model; a word may belong to two. A prompt's
-`concept` is its word; it is empty for the neutral prompt, which has no adjective. The study's dimensions and a user's
-own come from a table with the columns `dimension`, `word` and optionally `valence` (positive or negative), `opposite`
-and `title`.
+The dimensions are those of the Stereotype Content Model and of the ABC model; a word may belong to two. They come from
+a table with the columns `dimension`, `word` and optionally `valence` (positive or negative), `opposite` and `title`, as
+do a user's own. A prompt's `concept` is its word; it is empty for the neutral prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +30,9 @@ class Dimension(NamedTuple):
     opposite: str | None = None
 
 
+Dimensions = Sequence[Dimension]
+
+
 def read_dimensions(path: Path) -> tuple[Dimension, ...]:
     """The dimensions of a table, in its order, checked."""
     table = read_table(path).with_columns(pl.all().cast(pl.String))
@@ -53,8 +54,7 @@ def read_dimensions(path: Path) -> tuple[Dimension, ...]:
 
 def _dimension(name: str, part: pl.DataFrame, path: Path) -> Dimension:
     words = part["word"].to_list()
-    twice = sorted({word for word in words if words.count(word) > 1})
-    if twice:
+    if twice := sorted({word for word in words if words.count(word) > 1}):
         raise DataError(f"{path}: {name!r} has the word {twice[0]!r} more than once.")
     given: dict[str, str | None] = {}
     for column in ("title", "valence", "opposite"):
@@ -87,12 +87,11 @@ FITS = Instruction(  # how a model that answers in words is asked; ours, for the
 )
 
 
-def perception_prompts(
-    dimensions: Sequence[Dimension] = DIMENSIONS, templates: Mapping[str, str] = TEMPLATES
-) -> PromptSet:
+def perception_prompts(dimensions: Dimensions = DIMENSIONS, templates: Mapping[str, str] = TEMPLATES) -> PromptSet:
     """The neutral prompt, every word and every control word in every template."""
-    words = (NEUTRAL, *all_words(dimensions), *CONTROLS)
-    asked = ((fill_in(template, word), word, name) for word in words for name, template in templates.items())
+    words, asked = (NEUTRAL, *all_words(dimensions), *CONTROLS), list[tuple[str, str, str]]()
+    for word, (name, template) in product(words, templates.items()):
+        asked.append((" ".join(template.replace("{}", word).split()), word, name))  # no word, no doubled blank
     return _prompts(asked, dimensions)
 
 
@@ -101,13 +100,13 @@ SCORED_WORD, SCORED_DIMENSION = "mean of templates", "mean of words"
 NEUTRAL_COLUMNS = ("neutral", "person", "")  # what the column of the neutral prompt may be called, after `cossim_`
 
 
-def word_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
+def word_columns(dimensions: Dimensions = DIMENSIONS) -> PromptSet:
     """The authors' own table: `cossim_<word>` is a word's cosine, mean over the templates."""
     words = [*((word, word) for word in (*all_words(dimensions), *CONTROLS)), *((n, NEUTRAL) for n in NEUTRAL_COLUMNS)]
     return _prompts([(f"cossim_{name}", word, SCORED_WORD) for name, word in words], dimensions)
 
 
-def dimension_columns(dimensions: Sequence[Dimension] = DIMENSIONS) -> PromptSet:
+def dimension_columns(dimensions: Dimensions = DIMENSIONS) -> PromptSet:
     """A column for each dimension, by its name: the mean cosine of its words; `neutral` where there is one."""
     names = [*((dimension.name, dimension.name) for dimension in dimensions), ("neutral", NEUTRAL)]
     return _prompts([(name, concept, SCORED_DIMENSION) for name, concept in names], dimensions)
@@ -128,8 +127,3 @@ def all_words(dimensions: Iterable[Dimension] = DIMENSIONS) -> list[str]:
     """Every word of the dimensions once, control words aside."""
     words = dict.fromkeys(word for dimension in dimensions for word in dimension.words)
     return [word for word in words if word not in CONTROLS]
-
-
-def fill_in(template: str, word: str) -> str:
-    """A template with its word; without a word the doubled blank goes too."""
-    return " ".join(template.replace("{}", word).split())

@@ -1,32 +1,32 @@
 """Perception: which social judgements does a model make of faces, and which attributes move them?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from beholder.comparison import people_of, strata_of
+from beholder.comparison.groups import people_of, strata_of
 from beholder.comparison.power import Scores
-from beholder.core.errors import DataError, UsageError
+from beholder.core.errors import DataError, MissingData, UsageError
 from beholder.core.results import Row
 from beholder.core.types import Fields
+from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import Task
 from beholder.studies.perception import curves, design, prompts
-from beholder.studies.perception.bias import bias_rows
-from beholder.studies.perception.neutral import neutral_rows
+from beholder.studies.perception.bias import bias_rows, neutral_rows, neutral_test_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
-from beholder.studies.perception.ratings import rating_rows, read_ratings
-from beholder.studies.perception.scores import GROUPED, Judged, groupings, read_judged
+from beholder.studies.perception.scores import GROUPED, Judged, groupings, rating_rows, read_judged, read_ratings
+from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TASK = "perception"
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
@@ -36,28 +36,6 @@ LIMITATIONS = (
     "Noise alone makes a mean absolute difference more than 0: read the causal effects.",
     "A model that answers in words is asked whether each caption fits; its numbers are P(Yes), not the study's cosine.",
 )
-
-
-def _measure(
-    dimensions: Sequence[Dimension],
-    ratings: pl.DataFrame | None,
-    tops: Sequence[int],
-    matrices: Matrices,
-    options: MeasureOptions,
-) -> Iterator[Row]:
-    """All seven analyses, as far as the data set allows them."""
-    judged = read_judged(matrices[TASK], dimensions, options.person)
-    if not judged.images.height:
-        raise DataError("No image has a score for every prompt that was scored: nothing can be measured.")
-    yield from curves.score_rows(judged)
-    yield from bias_rows(judged, options, tops)
-    if judged.has_neutral:
-        yield from _delta_rows(judged, ratings, options)
-    if (answers := matrices[TASK].answers()) is not None:
-        mass, note = answers[0] + answers[1], "mean P(yes) + P(no)"
-        yield Row("perception.answer_mass", float(np.nanmean(mass)), len(mass), PROBABILITY, note=note)
-    asked = {attribute: (matrices[TASK], attribute) for attribute in GROUPED}
-    yield from refusal_rows("perception", asked, options, within=GROUPED)
 
 
 def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOptions) -> Iterator[Row]:
@@ -94,15 +72,27 @@ def perception_study(
 ) -> Study:
     """Perception with the study's dimensions or a user's own, with people's ratings if there are any, and own k."""
 
-    def tasks(dataset: Dataset) -> list[Task]:
-        return [Task(TASK, adults(dataset), prompts.perception_prompts(dimensions))]
+    def tasks(prompts_of: Callable[[Sequence[Dimension]], PromptSet], dataset: Dataset) -> list[Task]:
+        return [Task(TASK, adults(dataset), prompts_of(dimensions))]
+
+    def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
+        """All seven analyses, as far as the data set allows them."""
+        judged = read_judged(matrices[TASK], dimensions, options.person)
+        if not judged.images.height:
+            raise DataError("No image has a score for every prompt that was scored: nothing can be measured.")
+        yield from curves.score_rows(judged)
+        yield from bias_rows(judged, options, tops)
+        if judged.has_neutral:
+            yield from _delta_rows(judged, ratings, options)
+        if (answers := matrices[TASK].answers()) is not None:
+            mass, note = answers[0] + answers[1], "mean P(yes) + P(no)"
+            yield Row("perception.answer_mass", float(np.nanmean(mass)), len(mass), PROBABILITY, note=note)
+        asked = {attribute: (matrices[TASK], attribute) for attribute in GROUPED}
+        yield from refusal_rows("perception", asked, options, within=GROUPED)
 
     def released(dataset: Dataset) -> list[Task]:
         templates = prompts.RELEASED_TEMPLATES
         return [Task(TASK, studied(adults(dataset)), prompts.perception_prompts(dimensions, templates))]
-
-    def elsewhere(prompts_of: Callable[[Sequence[Dimension]], PromptSet], dataset: Dataset) -> list[Task]:
-        return [Task(TASK, adults(dataset), prompts_of(dimensions))]
 
     return Study(
         name="perception",
@@ -112,15 +102,15 @@ def perception_study(
         citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
         asks=Asks(
             datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
-            tasks=tasks,
+            tasks=partial(tasks, prompts.perception_prompts),
             instruction=prompts.FITS,
             compat_tasks=released,
-            layouts=tuple(partial(elsewhere, columns) for columns in (prompts.word_columns, prompts.dimension_columns)),
+            layouts=tuple(partial(tasks, columns) for columns in (prompts.word_columns, prompts.dimension_columns)),
             all_datasets=True,
             limit_by="race",
             reference_models=("glasshouse/contrastive",),
         ),
-        measures=Measures(functions=(partial(_measure, dimensions, ratings, tops),), metrics=METRICS, compares=GROUPED),
+        measures=Measures(functions=(measure,), metrics=METRICS, compares=GROUPED),
         tells=Tells(
             chapter="beholder.studies.perception.chapter:CHAPTER",
             limitations=LIMITATIONS,
@@ -131,8 +121,8 @@ def perception_study(
         ),
         plans=Plans(
             plan="beholder.studies.perception.study:plan",
-            trials="beholder.studies.perception.trials:TRIALS",
-            printed="beholder.studies.perception.printed:PRINTED",
+            trials="beholder.studies.perception.study:TRIALS",
+            printed="beholder.studies.perception.study:PRINTED",
         ),
         options=OPTIONS,
         configure=configured,
@@ -160,3 +150,82 @@ def configured(study: Study, options: Fields) -> Study:
 
 
 PERCEPTION = perception_study()
+
+
+# Worlds of known truth: every claim about groups, tried where nothing, or one thing, is seen
+
+TRIED = (
+    Dimension("warmth", "Warmth", ("warm", "friendly"), prompts.POSITIVE, "coldness"),
+    Dimension("coldness", "Coldness", ("cold", "hostile"), prompts.NEGATIVE, "warmth"),
+)
+WORDS = ("warm", "cold", "friendly", "hostile", "male", "female", "white", "black")
+"""Words of a kind stand at even places: a wholly unfair model finds women warm and men cold."""
+
+
+def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
+    """The rows that carry claims; scores are cosines around 0.2, the last of them the neutral prompt's."""
+    there = ~pl.Series(world.scores.sum(axis=1)).is_nan().to_numpy()
+    cells, images = 0.2 + 0.01 * world.scores[there], world.table.filter(pl.Series(there))
+    cosine, neutral = cells[:, :-1], cells[:, -1]
+    judged = Judged(images, list(WORDS), cosine, cosine - neutral[:, None], neutral, TRIED, "cosine", {})
+    rows = [*curves.score_rows(judged), *bias_rows(judged, options), *curves.gap_rows(judged, options)]
+    rows += neutral_test_rows({None: judged}, options)
+    # Where race and branch are the same label, race may truly be found: gender alone is asked.
+    same = images["race"].eq("Black").eq(images["branch"].eq("a")).all()
+    yield from (row for row in rows if not same or row.subset == "gender")
+
+
+CLAIMS = ("gap", "sc_weat", "skew", "ranking", "markedness", "markedness_gap")
+CROSSED = ("perception.gap:race × gender", "perception.neutral_test:race × gender")
+TRIALS = Trial(
+    prompts=len(WORDS) + 1,
+    measure=measure_world,
+    true={GENDER_ONLY: (*(f"perception.{name}:gender" for name in CLAIMS), *CROSSED)},
+    found=("perception.gap", "perception.sc_weat", "perception.markedness"),
+)
+
+
+# Printed numbers: Tables S.1 and S.2, and the sizes of two image sets
+
+
+def _sizes(data: Path) -> Sizes:
+    """The faces that the study takes. The labels tell, and the images need not be here."""
+    sizes = dict[tuple[str, str], Size]()
+    for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None)):
+        with suppress(MissingData):
+            whole, adults = load_dataset(source, data), load_dataset(name, data)
+            counted = adults.where(split=split) if split else adults
+            sizes[name, "images"] = Size(len(counted), part_of_source(len(whole), DATASETS[source].images))
+    return sizes
+
+
+def _impossible(row: Cell) -> str | None:
+    genders = (row["metric"], row["dataset"], row["subset"]) == ("perception.markedness", "fairface-adults", "gender")
+    return "the released script compares `Male` with `male`, finds no rows and writes 0" if genders else None
+
+
+PAPER = "Social perception of faces in a vision-language model"
+PRINTED = Printed(
+    Path(__file__).with_name("printed.csv"),
+    (
+        Source(
+            "perception_table_s1",
+            f"{PAPER}, Table S.1",
+            "markedness, mean cosine, SC-WEAT, Skew, MaxSkew and NDKL of CLIP ViT-B/32 on three image sets",
+            (
+                "FairFace's markedness of Male and Female is printed as 0.00: the released script compares `Male` "
+                "with `male`, finds no rows and writes 0.",
+                "The header of SC-WEAT's rows is damaged: which pair stands where is inferred.",
+            ),
+        ),
+        Source(
+            "perception_table_s2",
+            f"{PAPER}, Table S.2",
+            "correlation between opposite dimensions' curves over smiling, lighting and pose, CLIP ViT-B/32",
+        ),
+        Source("perception_text", f"{PAPER}, text", "sizes of two image sets"),
+    ),
+    sizes=_sizes,
+    impossible=_impossible,
+    lower_case_groups=True,
+)

@@ -1,7 +1,5 @@
 """P-FI's chapter: that of public figures, and where it answers otherwise than APA about the same people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,7 +8,7 @@ import polars as pl
 from beholder.chapter.charts import Figure
 from beholder.chapter.finding import Finding, finding, metric_rows, valued
 from beholder.chapter.numbers import Result, percent, plural
-from beholder.comparison import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.charts import NAME as HERO
 from beholder.studies.public_figures.charts import public_figure_charts

@@ -1,7 +1,5 @@
 """P-FI: the public-figure benchmark, APA's predecessor: the same photographs, earlier prompts."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
@@ -81,7 +79,7 @@ PFI = Study(
     ),
     plans=Plans(
         plan="beholder.studies.pfi.study:plan",
-        trials="beholder.studies.public_figures.trials:PFI_TRIALS",
+        trials="beholder.studies.public_figures.study:PFI_TRIALS",
         printed="beholder.studies.pfi.study:PRINTED",
     ),
     default="data",

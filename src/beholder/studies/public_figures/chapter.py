@@ -1,41 +1,16 @@
 """The chapter of a study about public figures: its tables, and what else it has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import (
-    INTERVALS,
-    Cell,
-    Chapter,
-    Column,
-    Question,
-    Table,
-    notes_of,
-    p_cell,
-    percent_cell,
-    points_cell,
-    ratio_cell,
-    ratio_equivalence_table,
-    rows_of,
-    sizes,
-    tabled,
-)
+from beholder.chapter import chapter
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table
 from beholder.chapter.finding import deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
+from beholder.studies.public_figures import findings
 from beholder.studies.public_figures.charts import public_figure_charts
-from beholder.studies.public_figures.findings import (
-    NO_SAMPLE,
-    WAYS,
-    axis,
-    found,
-    public_figure_findings,
-    size,
-    what,
-    within_branches,
-)
+from beholder.studies.public_figures.findings import NO_SAMPLE, WAYS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
 from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
@@ -50,7 +25,7 @@ Keyed = dict[tuple[str, ...], Result]
 
 def public_figure_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Every table; each has the rows of all models."""
-    for make in (association_table, bias_tables, ratio_equivalence_table, identity_table, scale_tables):
+    for make in (association_table, bias_tables, chapter.ratio_equivalence_table, identity_table, scale_tables):
         yield from make(part)
 
 
@@ -60,21 +35,21 @@ def _keyed(rows: Iterable[Result], *columns: str) -> Keyed:
 
 def association_table(part: pl.DataFrame) -> Iterator[Table]:
     """Three levels by branch, each with its top-1."""
-    mean = rows_of(part, "association")
-    means, top1 = (_keyed(rows, "subset", "concept") for rows in (mean, rows_of(part, "association_top1")))
+    mean = chapter.rows_of(part, "association")
+    means, top1 = (_keyed(rows, "subset", "concept") for rows in (mean, chapter.rows_of(part, "association_top1")))
 
     def share(rows: Keyed, level: str, **style: bool) -> Callable[[Result], Cell]:
-        return lambda row: percent_cell(rows.get((row["model"], row["subset"], level)), **style)
+        return lambda row: chapter.percent_cell(rows.get((row["model"], row["subset"], level)), **style)
 
     def measured(row: Result) -> str:
-        return sizes([means[key] for level in LEVELS if (key := (row["model"], row["subset"], level)) in means])
+        return chapter.sizes([means[key] for level in LEVELS if (key := (row["model"], row["subset"], level)) in means])
 
     columns: list[Column] = [("n", measured)]
     for level in LEVELS:
         columns.append((level.capitalize(), share(means, level, with_chance=True, strong=True)))
         columns.append(("first", share(top1, level)))
     if mean:
-        yield tabled(
+        yield chapter.tabled(
             part,
             _keyed(mean, "subset").values(),
             [("Branch", "subset")],
@@ -82,7 +57,7 @@ def association_table(part: pl.DataFrame) -> Iterator[Table]:
             title="Right answer, level by level",
             caption="Mean share of the model's belief on the right prompt, in per cent, and how often the right prompt "
             f"comes first. {INTERVALS}",
-            notes=notes_of(mean),
+            notes=chapter.notes_of(mean),
             topic="association",
             extras=("first",),
         )
@@ -93,15 +68,15 @@ def association_table(part: pl.DataFrame) -> Iterator[Table]:
 
 def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
     """The ratios of all pools, how they depend on branch and options, then every occupation of each pool."""
-    probabilities, ratios = rows_of(part, "occupation_probability"), rows_of(part, "bias_ratio")
+    probabilities, ratios = chapter.rows_of(part, "occupation_probability"), chapter.rows_of(part, "bias_ratio")
     if ratios:
         yield _ratio_table(part, ratios, _keyed(probabilities, "subset", "group", "concept"))
     if others := [line for row in ratios for line in _other_ratios(part.filter(model=row["model"]), row)]:
-        yield tabled(
+        yield chapter.tabled(
             part,
             others,
             [("Pool", "pool"), ("b", "label")],
-            [("n", "n"), ("b there", ratio_cell)],
+            [("n", "n"), ("b there", chapter.ratio_cell)],
             title="Women over men: branches, words and options",
             caption="The ratio b of a pool's branches, for either word where the right word depends on the gender, "
             "and with that wrong option left out which lowers or raises it most: b belongs to the options offered "
@@ -114,7 +89,7 @@ def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
 
 def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Table:
     decided = _keyed(deciding_rows(part, "bias_ratio").to_dicts(), "subset")
-    apart = any(map(within_branches, decided.values()))
+    apart = any(map(findings.within_branches, decided.values()))
 
     def right(row: Result) -> list[Result | None]:
         answers = [(group, correct_occupation(row["subset"], group)) for group in GROUPS]
@@ -125,13 +100,13 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
 
     columns: list[Column] = [
         ("n women / men", lambda row: " / ".join(str(cell["n"]) for cell in right(row) if cell) or str(row["n"])),
-        ("Women", lambda row: percent_cell(right(row)[0])),
-        ("Men", lambda row: percent_cell(right(row)[1])),
+        ("Women", lambda row: chapter.percent_cell(right(row)[0])),
+        ("Men", lambda row: chapter.percent_cell(right(row)[1])),
         *([("b", lambda row: ratio(row["value"]))] if apart else []),
-        ("b within branches" if apart else "b", lambda row: ratio_cell(deciding(row))),
-        ("p", lambda row: p_cell(deciding(row))),
+        ("b within branches" if apart else "b", lambda row: chapter.ratio_cell(deciding(row))),
+        ("p", lambda row: chapter.p_cell(deciding(row))),
     ]
-    return tabled(
+    return chapter.tabled(
         part,
         ratios,
         [("Pool", "subset")],
@@ -140,7 +115,7 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
         caption="Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, "
         f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, hold "
         "for all ratios at once.",
-        notes=notes_of(ratios),
+        notes=chapter.notes_of(ratios),
         topic="gender",
     )
 
@@ -165,7 +140,7 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
 
     def share(group: str) -> Callable[[Result], Cell]:
         right = correct_occupation(pool, group)
-        return lambda row: percent_cell(
+        return lambda row: chapter.percent_cell(
             cells.get((row["model"], group, row["concept"])), strong=row["concept"] == right
         )
 
@@ -183,19 +158,19 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
             f"{'Two words for one occupation are compared together. ' if merged else ''}"
         )
     paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
-    return tabled(
+    return chapter.tabled(
         rows,
         _keyed(rows.to_dicts(), "concept").values(),
         [("Occupation", "concept")],
         [
             *((plural(group).capitalize(), share(group)) for group in GROUPS),
-            ("Women − men", lambda row: points_cell(gap(row))),
-            ("p", lambda row: p_cell(gap(row))),
+            ("Women − men", lambda row: chapter.points_cell(gap(row))),
+            ("p", lambda row: chapter.p_cell(gap(row))),
         ],
         title=f"Occupations offered for {pool}",
         caption=f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
         f"{differences}{INTERVALS}",
-        notes=notes_of(rows.to_dicts()),
+        notes=chapter.notes_of(rows.to_dicts()),
         topic="gender",
         long=True,
         exported=True,
@@ -207,9 +182,13 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
 
 def identity_table(part: pl.DataFrame) -> Iterator[Table]:
     """Both directions by branch, with top-1 and reciprocal rank."""
-    rows = {f"{way}{end}": _keyed(rows_of(part, f"{way}{end}"), "subset") for way in WAYS for end in ("_top1", "_mrr")}
+    rows = {
+        f"{way}{end}": _keyed(chapter.rows_of(part, f"{way}{end}"), "subset")
+        for way in WAYS
+        for end in ("_top1", "_mrr")
+    }
     for way in WAYS:
-        rows[way] = _keyed([*rows_of(part, way), *deciding_rows(part, way).to_dicts()], "subset")
+        rows[way] = _keyed([*chapter.rows_of(part, way), *deciding_rows(part, way).to_dicts()], "subset")
 
     def of(row: Result, metric: str) -> Result | None:
         return rows[metric].get((row["model"], row["subset"]))
@@ -217,19 +196,19 @@ def identity_table(part: pl.DataFrame) -> Iterator[Table]:
     def columns(way: str, title: str) -> list[Column]:
         return [
             (title, lambda row: _against(of(row, way))),
-            ("p", lambda row: p_cell(of(row, way))),
-            ("first", lambda row: percent_cell(of(row, f"{way}_top1"))),
+            ("p", lambda row: chapter.p_cell(of(row, way))),
+            ("first", lambda row: chapter.percent_cell(of(row, f"{way}_top1"))),
             ("1/rank", lambda row: ratio((of(row, f"{way}_mrr") or {}).get("value"))),
         ]
 
     every = [row for way in WAYS for row in rows[way].values()]
     if every:
-        yield tabled(
+        yield chapter.tabled(
             part,
             _keyed(every, "subset").values(),
             [("Branch", "subset")],
             [
-                ("n", lambda row: sizes([share for way in WAYS if (share := of(row, way))])),
+                ("n", lambda row: chapter.sizes([share for way in WAYS if (share := of(row, way))])),
                 *columns(WAYS[0], "Given an image"),
                 *columns(WAYS[1], "Given a name"),
             ],
@@ -238,7 +217,7 @@ def identity_table(part: pl.DataFrame) -> Iterator[Table]:
             "bold where it was found to be more than names exchanged among people with the same labels get (p and "
             "interval: for branches and directions at once). Then how often the right one comes first, and the mean "
             f"reciprocal rank (1: always first). {INTERVALS}",
-            notes=notes_of(every),
+            notes=chapter.notes_of(every),
             topic="identity",
             extras=("first", "1/rank"),
         )
@@ -246,7 +225,7 @@ def identity_table(part: pl.DataFrame) -> Iterator[Table]:
 
 def _against(share: Result | None) -> Cell:
     """A share with what exchanged names get, and with chance."""
-    cell = percent_cell(share, with_chance=True, strong=bool(share and found(share)))
+    cell = chapter.percent_cell(share, with_chance=True, strong=bool(share and findings.found(share)))
     if share is None or share["value"] is None or share["landmark"] is None:
         return cell
     return cell._replace(remark=f"exchanged {percent(share['landmark']).removesuffix(' %')}, {cell.remark}")
@@ -257,15 +236,15 @@ def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
     rows = pl.concat([metric_rows(part, metric) for metric in AXES])
 
     def change(row: Result) -> Cell:
-        interval = f"{size(row, row['low'])} to {size(row, row['high'])}" if has_interval(row) else ""
-        return Cell(size(row, row["value"]), interval, found(row))
+        interval = f"{findings.size(row, row['low'])} to {findings.size(row, row['high'])}" if has_interval(row) else ""
+        return Cell(findings.size(row, row["value"]), interval, findings.found(row))
 
     if rows.height:
-        yield tabled(
+        yield chapter.tabled(
             rows,
             rows.to_dicts(),
-            [("Measured", what), ("For ten times the", axis)],
-            [("Models", "n"), ("Change", change), ("p", p_cell)],
+            [("Measured", findings.what), ("For ten times the", findings.axis)],
+            [("Models", "n"), ("Change", change), ("p", chapter.p_cell)],
             title="Does scale help?",
             caption="Over the models of this run and the published ones that measure the same: what ten times the "
             "parameters, or ten times the training pairs at equal parameters, go with. Probabilities change by points; "
@@ -294,7 +273,7 @@ CHAPTER = Chapter(
         "identity": Question("Does the model know people by name?", "identity"),
         "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
     },
-    findings=public_figure_findings,
+    findings=findings.public_figure_findings,
     tables=public_figure_tables,
     figures=public_figure_charts,
     published=published_rank,

@@ -1,7 +1,5 @@
 """Charts of public figures. Intervals are always drawn, with chance and published models for comparison."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,25 +7,9 @@ from typing import NamedTuple
 import altair as alt
 import polars as pl
 
+from beholder.chapter import charts
 from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SERIES
-from beholder.chapter.charts import (
-    INK,
-    RATIO_TICKS,
-    Axis,
-    Figure,
-    Layers,
-    Rows,
-    bars,
-    chart,
-    fields,
-    forest,
-    order,
-    percent_axis,
-    ratio_axis,
-    series,
-    tooltip,
-    whiskers,
-)
+from beholder.chapter.charts import INK, RATIO_TICKS, Axis, Figure, Layers, Rows
 from beholder.chapter.finding import by_model, deciding_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, span
 from beholder.studies.public_figures.findings import WAYS, claimed_ratios, found, reference, slope
@@ -138,7 +120,9 @@ def dumbbells(drawn: Blocks) -> Layers:
             # The number keeps rows of several pools apart; the axis leaves it out. “=” marks the right occupation.
             keys.append(f"{number}{'=' if pair.right else ''}|{pair.women['concept']}")
             bands.append({"row": keys[-1], "from": pair.women["value"], "to": pair.men["value"], "shown": pair.shown})
-            for row in fields(list(pair[:2]), "model", "subset", "concept", "group", "value", "low", "high", "n"):
+            for row in charts.fields(
+                list(pair[:2]), "model", "subset", "concept", "group", "value", "low", "high", "n"
+            ):
                 group, end = plural(row["group"]), max(row["value"], row["high"] or 0.0)
                 label = f"{group if place == 0 else ''} {percent(row['value'])}".strip()
                 marks.append({**row, "row": keys[-1], "group": group, "end": end, "label": label})
@@ -155,15 +139,15 @@ def dumbbells(drawn: Blocks) -> Layers:
     x = Axis("share of belief", percent=True, scale={"domain": [0, 1.12 * max(mark["end"] for mark in marks) or 1]}).x()
     colour = alt.Color("group:N", scale=alt.Scale(domain=names, range=list(GROUP_COLOURS.values())), legend=None)
     shape = alt.Shape("group:N", scale=alt.Scale(domain=names, range=list(GROUP_SHAPES.values())), legend=None)
-    base = chart(marks).encode(y=y, yOffset=alt.YOffset("group:N", sort=names, scale=alt.Scale(domain=names)))
+    base = charts.chart(marks).encode(y=y, yOffset=alt.YOffset("group:N", sort=names, scale=alt.Scale(domain=names)))
     base, strength = base.encode(color=colour), alt.condition("datum.shown", alt.value(0.55), alt.value(0.16))
     points = base.mark_point(filled=True, size=60, opacity=1)
     return alt.layer(
-        chart(bands).mark_bar(height=3, color=INK).encode(x="from:Q", x2="to:Q", y=y, opacity=strength),
-        whiskers(base),
-        points.encode(x=x, shape=shape, tooltip=tooltip("model", "subset", "concept", "group")),
+        charts.chart(bands).mark_bar(height=3, color=INK).encode(x="from:Q", x2="to:Q", y=y, opacity=strength),
+        charts.whiskers(base),
+        points.encode(x=x, shape=shape, tooltip=charts.tooltip("model", "subset", "concept", "group")),
         base.mark_text(align="left", dx=7, fontSize=11).encode(x="end:Q", text="label:N", color=alt.value(INK)),
-        chart(headings)
+        charts.chart(headings)
         .mark_text(align="left", dx=4, fontSize=12, fontWeight="bold", color=INK)
         .encode(y=y, x=alt.value(0), text="heading:N"),
     ).properties(height=ROW * len(keys))
@@ -183,7 +167,7 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
             "Probability of the right occupation, women over men, within branches where there are several, with 95 % "
             "intervals for all ratios at once. The line at 1 means alike; to the left of it women get less."
             f"{SMALL_MARKS if others else ''}",
-            forest(rows, ratio_axis([*rows, *others]), published=others, landmark=1.0),
+            charts.forest(rows, charts.ratio_axis([*rows, *others]), published=others, landmark=1.0),
             "gender",
             wide=True,
             answers=("bias",),
@@ -211,11 +195,11 @@ def association_chart(rows: Rows) -> Layers:
     """Branches side by side with a bar for every level; of several models, levels and branches down."""
     x = Axis("belief on the right prompt", percent=True, scale={"domain": [0, 1]})
     rows = [{**row, "chance": reference(row)} for level in LEVELS for row in rows if row["concept"] == level]
-    if len(order(rows, "model")) > 1:
-        return forest([{**row, "subset": f"{row['concept']}: {row['subset']}"} for row in rows], x)
-    data = fields(rows, "subset", "concept", "value", "low", "high", "n", "chance")
-    marks = series(data, "concept", LEVEL_COLOURS)
-    return bars(data, x, down="subset", lane="concept", marks=marks, tick="chance", upright=True)
+    if len(charts.order(rows, "model")) > 1:
+        return charts.forest([{**row, "subset": f"{row['concept']}: {row['subset']}"} for row in rows], x)
+    data = charts.fields(rows, "subset", "concept", "value", "low", "high", "n", "chance")
+    marks = charts.series(data, "concept", LEVEL_COLOURS)
+    return charts.bars(data, x, down="subset", lane="concept", marks=marks, tick="chance", upright=True)
 
 
 def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -230,7 +214,7 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
                 f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
                 "With 95 % intervals. Dashes: names exchanged among people with the same labels, or 1/n where they "
                 f"could not be.{SMALL_MARKS if others else ''}",
-                forest([{**row, "chance": reference(row)} for row in rows], x, published=others),
+                charts.forest([{**row, "chance": reference(row)} for row in rows], x, published=others),
                 "identity",
             )
 
@@ -287,11 +271,11 @@ def _scale_figure(points: list[Point], line: Result | None, axis: str) -> Figure
         "y:Q",
         title=f"b, {points[0].subset}" if ratio else title,
         scale=alt.Scale(type="log", nice=False, padding=10) if ratio else alt.Scale(domainMin=0),
-        axis=alt.Axis(values=RATIO_TICKS, format="~g") if ratio else percent_axis(),
+        axis=alt.Axis(values=RATIO_TICKS, format="~g") if ratio else charts.percent_axis(),
     )
     log = alt.Scale(type="log", padding=14)
     x = alt.X("x:Q", title=f"{axis} (logarithmic)", scale=log, axis=alt.Axis(format="~s"))
-    base = chart(data).encode(x=x, y=y, tooltip=["model:N", alt.Tooltip("x:Q", format="~s", title=axis), "y:Q"])
+    base = charts.chart(data).encode(x=x, y=y, tooltip=["model:N", alt.Tooltip("x:Q", format="~s", title=axis), "y:Q"])
     mine = base.transform_filter("!datum.published")
     layers = [
         base.transform_filter("datum.published").mark_point(size=26, color=QUIET, filled=True, opacity=0.8),

@@ -3,8 +3,6 @@
 Verdicts are those of the comparison; the words for branches, pools and occupations stand here too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +11,6 @@ import polars as pl
 from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
 from beholder.chapter.numbers import (
     Result,
-    chance,
     count,
     decimals_for,
     drawn,
@@ -37,7 +34,7 @@ from beholder.chapter.numbers import (
     times,
     uncertainty,
 )
-from beholder.comparison import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
@@ -86,10 +83,8 @@ def within_branches(row: Result) -> bool:
 
 
 def claimed_ratios(part: pl.DataFrame) -> list[Result]:
-    """The ratio of each pool of which something is claimed, within branches where there are several.
-
-    Where the right word depends on the gender, it is that of either word.
-    """
+    """The ratio of each pool of which something is claimed, within branches where there are several."""
+    # Where the right word depends on the gender, it is that of either word.
     decided = {row["subset"]: row for metric in RATIOS for row in deciding_rows(part, metric).to_dicts()}
     return [decided[pool] for pool in dict.fromkeys(metric_rows(part, "bias_ratio")["subset"])]
 
@@ -97,7 +92,7 @@ def claimed_ratios(part: pl.DataFrame) -> list[Result]:
 def reference(row: Result) -> float | None:
     """What a model would get that knows no more than the labels: the row's landmark, else chance."""
     landmark = row.get("landmark")
-    return landmark if landmark is not None else chance(row)
+    return landmark if landmark is not None else row.get("chance")
 
 
 def told_apart(*rows: Result) -> list[str]:
@@ -395,7 +390,7 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
     branch, places = row["subset"], decimals_for(row)
     first = [each for each in top1 if (each["subset"], each["concept"]) == (branch, row["concept"])]
     comes_first = "".join(f" The right one comes first for {percent(each['value'])} of the images." for each in first)
-    compared = f"; guessing gives {percent(chance(row), places)}"
+    compared = f"; guessing gives {percent(row.get('chance'), places)}"
     if row["verdict"] is not None:
         compared = f"; the answers of other people of the same gender get {percent(row['landmark'], places)}"
     sentence = (
@@ -422,7 +417,7 @@ UNKNOWN = {
 
 def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """Whether the model tells people apart by name, in both directions."""
-    rows = [row for way in WAYS for row in deciding_rows(part, way).to_dicts() if chance(row)]
+    rows = [row for way in WAYS for row in deciding_rows(part, way).to_dicts() if row.get("chance")]
     rows = [row for row in rows if row["verdict"] is not None] or rows
     if not rows:
         return
@@ -461,7 +456,7 @@ def _way(rows: list[Result]) -> str:
 
 
 def _name_share(row: Result) -> str:
-    places, landmark = decimals_for(row), f"1/n {percent(chance(row))}"
+    places, landmark = decimals_for(row), f"1/n {percent(row.get('chance'))}"
     if row["verdict"] is not None:
         landmark = f"exchanged names {percent(row['landmark'])}"
     # Given a name, 1/chance is not the number of pictures: a person may have several.

@@ -4,8 +4,6 @@ A model that sees gender alone puts a person's name among half as many and so ge
 what the same scores give when names are exchanged among people with the same labels.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import exchanged
+from beholder.comparison.shuffles import exchanged
 from beholder.core.results import Row
+from beholder.core.types import Codes
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import correct_cells
@@ -74,8 +73,8 @@ class SameLabels(NamedTuple):
     """The people who have both a name and a picture, and who of them have all labels in common."""
 
     labels: list[str]  # that the data has
-    names: npt.NDArray[np.intp]  # the column of each such person's name
-    groups: npt.NDArray[np.intp]  # a number for each person: equal where all labels are
+    names: Codes  # the column of each such person's name
+    groups: Codes  # a number for each person: equal where all labels are
 
     @property
     def note(self) -> str | None:
@@ -142,11 +141,10 @@ def _one_column_a_name(matrix: ScoreMatrix) -> ScoreMatrix:
 
 
 def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
-    """Mean diagonal as the released scripts take it.
-
-    There is one column per image row, so a person with two photographs is two options. The diagonal is then keyed by
-    name, so only the last of the two counts. Values and mean are float16. Images whose name has no scores are left out.
-    """
+    """Mean diagonal as the released scripts take it."""
+    # There is one column per image row, so a person with two photographs is two options. The diagonal is then keyed by
+    # name, so only the last of the two counts. Values and mean are float16. Images whose name has no scores are left
+    # out.
     columns = matrix.prompts["concept"].to_list()
     matrix = matrix.rows(matrix.images["name"].is_in(columns).to_numpy())
     people = matrix.images["name"].to_list()

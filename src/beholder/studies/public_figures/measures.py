@@ -5,35 +5,18 @@ together, so it is also given with each wrong option left out, and for either wo
 gender. A task's `kind` says what is asked, its `part` is the branch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison import (
-    FEWEST,
-    Comparison,
-    Exchanged,
-    Groups,
-    Part,
-    People,
-    Strata,
-    compare_groups,
-    comparison_at,
-    exchanged,
-    judge,
-    levels_of,
-    people_of,
-    ratio_bounds,
-    strata_of,
-)
-from beholder.comparison.family import Judged
-from beholder.comparison.means import OPEN
+from beholder.comparison.family import FEWEST, Comparison, Judged, Part, comparison_at, judge
+from beholder.comparison.groups import Groups, People, Strata, people_of, strata_of
+from beholder.comparison.means import OPEN, compare_groups, levels_of, ratio_bounds
+from beholder.comparison.shuffles import Exchanged, exchanged
 from beholder.core.results import WITHIN, Row
+from beholder.core.types import Array, Mask
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.group_tests import ratio_equivalence, verdict
@@ -43,7 +26,6 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 
-Array = npt.NDArray[np.float64]
 LEVELS = ("category", "occupation", "specialty")
 GROUPS = ("woman", "man")
 ASSOCIATION, RATIO = "association", "ratio"  # the kind of the tasks that ask what people are, and the unit of b
@@ -88,7 +70,7 @@ class Level(NamedTuple):
     images: pl.DataFrame
     concepts: list[str]
     shares: Array
-    correct: npt.NDArray[np.bool_]
+    correct: Mask
     left_out: str | None
 
     def share_of(self, words: Sequence[str]) -> Array:
@@ -274,10 +256,8 @@ def wrong_occupations(level: Level) -> tuple[list[str], Array]:
 
 
 def ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    """Mean probability of every occupation over women and over men, and the ratio for the correct one.
-
-    Ratios of pools, of branches and of either word are one family; nothing is claimed of the others.
-    """
+    """Mean probability of every occupation over women and over men, and the ratio for the correct one."""
+    # Ratios of pools, of branches and of either word are one family; nothing is claimed of the others.
     rng, claims, described = options.rng(), list[Ratio](), list[Ratio]()
     for pool in scored_pools(pools, matrices, options):
         yield from _occupation_rows(prefix, pool, options)

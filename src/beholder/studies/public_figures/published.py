@@ -5,8 +5,6 @@ unknown is left out. Kinds of models (contrastive, matching, generative) have a 
 from one kind to another. Errors hold whatever the spread.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -18,8 +16,11 @@ import polars as pl
 
 from beholder.chapter.chapter import Cell, Table, percent_cell, ratio_cell, tabled
 from beholder.chapter.numbers import Result, count, options, percent, ratio
-from beholder.comparison import Part, People, compare_slopes, comparison_at, judge
+from beholder.comparison.family import Part, comparison_at, judge
+from beholder.comparison.groups import People
+from beholder.comparison.means import compare_slopes
 from beholder.core.results import PLAIN, SCHEMA, Row, results_table
+from beholder.core.types import Array
 from beholder.datasets.apa import BRANCHES
 from beholder.models.catalog import ModelEntry, catalog, lookup
 from beholder.studies.apa.printed import POOLS
@@ -61,10 +62,8 @@ def comparable_results(results: pl.DataFrame) -> list[Compared]:
 
 
 def comparable(row: Result) -> bool:
-    """A name is easier to find among fewer names, and a part of a pool mixes other people: only whole ones compare.
-
-    One image in twenty may be missing from a pool, one name from a branch.
-    """
+    """A name is easier to find among fewer names, and a part of a pool mixes other people: only whole ones compare."""
+    # One image in twenty may be missing from a pool, one name from a branch.
     number, branch = options(row), BRANCHES.get(row["subset"])
     if number is not None and branch is not None:
         return abs(number - branch.images) <= 1
@@ -108,7 +107,6 @@ def _ranked(compared: Compared) -> dict[str, str | Cell]:
 
 # Does scale help? Lines through models: association, b and identity against parameters and training pairs
 
-Array = npt.NDArray[np.float64]
 FEWEST_MODELS = 10  # models with a known size below which no line is drawn through them
 AXES = {"scale_parameters": "parameters", "scale_pairs": "training pairs"}
 # What is put against size, and the column by which it is: the pool of b, the level of association.
@@ -189,11 +187,9 @@ def _published(study: str, rows: list[Result], taken: set[str]) -> Iterator[Poin
 def fitted(
     values: Array, sizes: Array, kinds: npt.NDArray[np.str_], rng: np.random.Generator, others: Array | None = None
 ) -> tuple[Part, int] | None:
-    """The slope of `values` on `sizes` with a level for each kind, adjusted for `others`, and over how many models.
-
-    What kinds and others explain is taken off both sides. A kind with one model says nothing about slopes and is left
-    out. None with too few models.
-    """
+    """The slope of `values` on `sizes` with a level for each kind, adjusted for `others`, and over how many models."""
+    # What kinds and others explain is taken off both sides. A kind with one model says nothing about slopes and is left
+    # out. None with too few models.
     names, counts = np.unique(kinds, return_counts=True)
     kept = np.isin(kinds, names[counts > 1])
     if kept.sum() < FEWEST_MODELS:

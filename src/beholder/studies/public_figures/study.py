@@ -1,21 +1,21 @@
-"""What APA and P-FI share: their tasks and measures, and the plan: which ratio b can be distinguished from 1."""
-
-from __future__ import annotations
+"""What APA and P-FI share: their tasks and measures, the plan (which ratio b can be distinguished from 1), trials."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from beholder.comparison import people_of, strata_of
+from beholder.comparison.family import NORMAL
+from beholder.comparison.groups import people_of, strata_of
 from beholder.comparison.power import Design, Scores, detectable, people_needed
 from beholder.core.errors import UsageError
 from beholder.core.results import PLAIN, Row
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
-from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import Task
+from beholder.prompts.prompt_set import PromptSet, correct_for, prompt_set
+from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
 from beholder.studies.public_figures.measures import (
@@ -29,8 +29,9 @@ from beholder.studies.public_figures.measures import (
     ratio_rows,
     women_and_men,
 )
-from beholder.studies.rows import NORMAL, SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
+from beholder.studies.rows import SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
+from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trial, World
 
 
 def figure_tasks(
@@ -126,3 +127,58 @@ def _belief(pool: str, options: PlanOptions) -> tuple[Belief, str]:
     deviation = (row["high"] - row["low"]) / (2 * NORMAL) * np.sqrt(row["n"])
     mean = float(np.clip(row["value"], 0.01, 0.99))
     return Belief(min(float(deviation), 0.95 * np.sqrt(mean * (1 - mean))), mean), "mean and spread from the run"
+
+
+# Trials: two branches of one pool, their occupations, a specialty that differs, and names
+
+TRIED_BRANCHES = {"a": "house", "b": "senate"}
+OCCUPATIONS = ("politician", "receptionist", "teacher", "scientist", "assistant")
+SPORTS = {"x": "Tennis", "y": "Golf"}  # what the source stands for: the right answer at the specialty level
+RULES: dict[str, dict[str, str | None]] = {
+    "category": {"person": "*", "dog": None},
+    "occupation": {word: "*" if word == "politician" else None for word in OCCUPATIONS},
+    "specialty": {sport: correct_for(sport=sport) for sport in SPORTS.values()},
+}
+ROWS = [(level, word, rule) for level, rules in RULES.items() for word, rule in rules.items()]
+PROMPTS = prompt_set(
+    "trials", [{"text": word, "level": level, "concept": word, "correct_for": rule} for level, word, rule in ROWS]
+).table
+NAMES = 30  # so many people of each branch are asked for by name
+
+
+def measured_world(prefix: str, world: World, options: MeasureOptions) -> Iterator[Row]:
+    """The study's own rows of a world."""
+    table = world.table.with_columns(
+        branch=pl.col("branch").replace(TRIED_BRANCHES), sport=pl.col("source").replace(SPORTS), name=pl.col("person")
+    )
+    matrices = {}
+    for branch in TRIED_BRANCHES.values():
+        mine = (table["branch"] == branch).to_numpy()
+        images, cells, count = table.filter(mine), world.scores[mine], PROMPTS.height
+        names = images["name"].unique(maintain_order=True)[:NAMES].to_list()
+        known = images["name"].is_in(names).to_numpy()
+        asked = identity_prompts("names", "{}", names).table
+        faces = cells[known, count : count + len(names)]
+        for kind, shown, prompts, scores in (
+            (ASSOCIATION, images, PROMPTS, cells[:, :count]),
+            (IDENTITY, images.filter(known), asked, faces),
+        ):
+            name = f"{branch}/{kind}"
+            matrix = ScoreMatrix(name, shown, prompts, ("score",), scores[:, :, None], kind=kind, part=branch)
+            matrices[name] = matrix
+    for measure in public_figure_measures(prefix, {"politicians": tuple(TRIED_BRANCHES.values())}):
+        yield from measure(matrices, options)
+
+
+def trials(prefix: str) -> Trial:
+    """Gender only: all that compares women and men. Source only: the specialty, which the source decides."""
+    of_gender = (f"{prefix}.bias", f"{prefix}.branch", f"{prefix}.occupation", f"{prefix}.refusal")
+    return Trial(
+        prompts=PROMPTS.height + NAMES,
+        measure=partial(measured_world, prefix),
+        true={GENDER_ONLY: of_gender, UNFAIR: of_gender, SOURCE_ONLY: (f"{prefix}.association",)},
+        found=(f"{prefix}.bias_ratio", f"{prefix}.occupation_gap"),
+    )
+
+
+APA_TRIALS, PFI_TRIALS = trials("apa"), trials("pfi")

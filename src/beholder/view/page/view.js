@@ -6,24 +6,24 @@
   const colours = ["#c9741f", "#2a9d8f", "#4c86c0", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e"];
   const cell = { width: 150, height: 230 };
   const page = 100;
-  const sheets = await (await fetch("api/sheets")).json();
+  const sets = await (await fetch("api/sets")).json();
   let total = 0;
   let pages = new Map();
   let version = 0;
 
   const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
   const chosen = () => Object.fromEntries(new FormData(form));
-  const sheet = () => sheets[Number(form.elements.sheet.value)];
+  const set = () => sets[Number(form.elements.set.value)];
   const digits = (x) => (x === null ? "no score" : Number(x.toPrecision(4)).toString().replace("-", "−"));
   const name = (each) => `${each.model}, ${each.study}: ${each.set} on ${each.dataset} (${each.images.toLocaleString("en")} pictures)`;
 
-  sheets.forEach((each, place) => form.elements.sheet.append(option(place, name(each))));
+  sets.forEach((each, place) => form.elements.set.append(option(place, name(each))));
 
   function fill() {
-    const { prompts, attributes } = sheet();
+    const { prompts, attributes } = set();
     form.elements.prompt.replaceChildren(...prompts.map((text, place) => option(place, text)));
     form.elements.by.replaceChildren(...Object.keys(attributes).map((each) => option(each, each)));
-    const same = sheets.map((each, place) => [each, place]).filter(([each]) => each !== sheet() && each.dataset === sheet().dataset && each.prompts.some((text) => prompts.includes(text)));
+    const same = sets.map((each, place) => [each, place]).filter(([each]) => each !== set() && each.dataset === set().dataset && each.prompts.some((text) => prompts.includes(text)));
     form.elements.with.replaceChildren(option("", "none"), ...same.map(([each, place]) => option(place, name(each))));
     const filters = Object.entries(attributes).map(([attribute, groups]) => {
       const label = document.createElement("label");
@@ -40,10 +40,10 @@
     return Object.fromEntries(entries.map(([key, value]) => [key.slice(6), value]));
   }
   function question(more) {
-    const { sheet: number, prompt, order, by, with: other } = chosen();
+    const { set: number, prompt, order, by, with: other } = chosen();
     const filter = where();
-    if (order === "surprising" && by && !filter[by]) filter[by] = sheet().attributes[by][0];
-    const asked = { sheet: number, prompt, order, where: JSON.stringify(filter), ...more };
+    if (order === "surprising" && by && !filter[by]) filter[by] = set().attributes[by][0];
+    const asked = { set: number, prompt, order, where: JSON.stringify(filter), ...more };
     if (order === "surprising" && by) asked.surprising = by;
     if (other) asked.with = other;
     return new URLSearchParams(asked);
@@ -60,7 +60,7 @@
       lost.textContent = await (await fetch(image.src)).text();
       image.replaceWith(lost);
     });
-    image.src = `picture/${form.elements.sheet.value}/${row.place}?side=280`;
+    image.src = `picture/${form.elements.set.value}/${row.place}?side=280`;
     const caption = document.createElement("figcaption");
     const labels = Object.values(row.labels).filter(Boolean).slice(0, 4).join(", ");
     caption.textContent = `${place + 1}. ${digits(row.score)}${row.other === null ? "" : " / " + digits(row.other)} · ${labels}`;
@@ -95,10 +95,10 @@
   }
 
   async function distributions() {
-    const { sheet: number, prompt, by } = chosen();
+    const { set: number, prompt, by } = chosen();
     const box = document.getElementById("spread");
     if (!by) return box.replaceChildren();
-    const { edges, groups, people, verdicts } = await (await fetch("api/distributions?" + new URLSearchParams({ sheet: number, prompt, by }))).json();
+    const { edges, groups, people, verdicts } = await (await fetch("api/distributions?" + new URLSearchParams({ set: number, prompt, by }))).json();
     const space = "http://www.w3.org/2000/svg";
     const svg = document.createElementNS(space, "svg");
     svg.setAttribute("viewBox", "0 0 300 60");
@@ -140,8 +140,8 @@
     box.replaceChildren(svg, keys, said);
   }
   async function under(value) {
-    const { sheet: number, prompt } = chosen();
-    const [row] = await (await fetch("api/nearest?" + new URLSearchParams({ sheet: number, prompt, value, where: JSON.stringify(where()) }))).json();
+    const { set: number, prompt } = chosen();
+    const [row] = await (await fetch("api/nearest?" + new URLSearchParams({ set: number, prompt, value, where: JSON.stringify(where()) }))).json();
     if (!row) return;
     const image = document.createElement("img");
     image.alt = "the picture whose score is nearest";
@@ -158,7 +158,7 @@
     space.replaceChildren();
     await Promise.all([draw(), distributions()]);
   }
-  form.addEventListener("input", (event) => { if (event.target.name === "sheet") fill(); start(); });
+  form.addEventListener("input", (event) => { if (event.target.name === "set") fill(); start(); });
   form.addEventListener("submit", (event) => event.preventDefault());
   list.addEventListener("scroll", () => requestAnimationFrame(draw));
   addEventListener("resize", () => { space.replaceChildren(); draw(); });
