@@ -24,7 +24,7 @@ from exposure import made
 from gras import random_matrix
 from scipy import stats
 
-from beholder._audit import measure
+from beholder._steps import measure
 from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from beholder._audit import measure
 from beholder._run import Run
+from beholder._steps import measure
 from beholder.core.tables import read_own_csv
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset

@@ -98,7 +98,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def pages(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Every page that is written to disk."""
-    monkeypatch.setattr("beholder._audit.write_page", lambda report, folder: folder)  # it is written below
+    monkeypatch.setattr("beholder._steps.write_page", lambda report, folder: folder)  # it is written below
     data = f"folder:{folder}"
     options = AuditOptions(dataset=data, out=tmp_path / "run", store=tmp_path / "store", draws=100)
     study = custom_study(WORDS, by=("gender",))

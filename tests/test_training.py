@@ -10,8 +10,8 @@ import pytest
 from chained_environment import chained_python, run_tests
 
 import beholder
-from beholder._audit import callback
 from beholder._run import load_run
+from beholder._training import callback
 from beholder.core.errors import UsageError
 
 transformers = pytest.importorskip("transformers")

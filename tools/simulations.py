@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from beholder._audit import measure
 from beholder._compare import PARTS, _judged, _paired
 from beholder._gate import Rule, changed, judged
 from beholder._options import AuditOptions
 from beholder._run import Run
+from beholder._steps import measure
 from beholder.comparison import DIFFERENCE
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from beholder._audit import confirm_upload, filled, from_store, measure, run_digest
 from beholder._options import AuditOptions
 from beholder._run import Run, folder_name, load_run, run_folder
+from beholder._steps import confirm_upload, filled, from_store, measure, run_digest
 from beholder.comparison.family import Part, comparison_at, judge
 from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import compare_pairs, shares_of

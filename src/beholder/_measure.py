@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from beholder._audit import add_across, from_store, new_run, run_digest, written
-from beholder._audit import measure as measured_table
 from beholder._options import AuditOptions
 from beholder._run import Run, file_stamps, folder_name, run_folder
+from beholder._steps import add_across, from_store, new_run, run_digest, written
+from beholder._steps import measure as measured_table
 from beholder.core.digests import digest
 from beholder.core.errors import BadScores, MissingData
 from beholder.core.results import KEY

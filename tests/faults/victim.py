@@ -23,6 +23,7 @@ from faults.disk import Disk
 from PIL import Image
 
 import beholder._audit as audit
+import beholder._steps as steps
 import beholder.scores.fill as fill
 import beholder.scores.reading as reading
 import beholder.scores.shelf as shelf
@@ -75,7 +76,7 @@ def run(job: dict[str, Any]) -> None:
     reading.PROCESSES_FROM = 1
     model = InProcesses if job["processes"] else Slow
     audit.load_model = lambda name, options: model(Path(job["log"]), job["pause"])  # type: ignore[assignment]
-    audit.write_page = lambda report, folder: folder  # type: ignore[assignment]  # the page is tested elsewhere
+    steps.write_page = lambda report, folder: folder  # type: ignore[assignment]  # the page is tested elsewhere
     rows = [{"text": text, "level": "words", "concept": text} for text in ("kind", "cold", "clever")]
     options = audit.AuditOptions(
         dataset=f"folder:{job['folder']}",

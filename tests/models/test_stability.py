@@ -87,7 +87,7 @@ def test_the_record_keeps_how_far_and_says_so_once() -> None:
 
 @pytest.mark.slow
 def test_a_run_shows_what_rounding_does_to_each_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beholder._audit.movement", lambda scorer, prompts: np.array([0.05], np.float32))
+    monkeypatch.setattr("beholder._steps.movement", lambda scorer, prompts: np.array([0.05], np.float32))
     family = Family("rounding", "contrastive", "a test", lambda rest, options: Rounding(rounds=True), form="rounding:")
     monkeypatch.setitem(FAMILIES._things, "rounding", family)
     options = AuditOptions(out=tmp_path / "run", store=tmp_path / "store", limit=8, draws=50)

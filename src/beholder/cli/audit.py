@@ -11,11 +11,12 @@ from typing import Any
 
 import typer
 
-from beholder._audit import audit_models, written
+from beholder._audit import audit_models
 from beholder._compare import Scored, compare_models, distinct_names, scored_models
 from beholder._measure import measure_scores, verify_run
 from beholder._options import AuditOptions
 from beholder._run import Run, file_stamps, load_run, run_folder
+from beholder._steps import written
 from beholder.cli import options as cli
 from beholder.cli.console import bar, note, out, say, say_json, set_verbosity, upload_question
 from beholder.cli.plan import uncompared

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from beholder._audit import measure as audit_measure
+from beholder._steps import measure as audit_measure
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.study import Choices, disparity_study
 from beholder.studies.inquiry import Inquiry
