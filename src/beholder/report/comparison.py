@@ -39,7 +39,11 @@ ALWAYS = ("study", "baseline", "model", "dataset", "metric", "first", "second", 
 
 @dataclass
 class Comparison:
-    """The differences of models from the first, how they were computed, and what could not be compared."""
+    """The differences of models from the first, how they were computed, and what could not be compared.
+
+    >>> Comparison(["before", "after"], pl.DataFrame(), Record()).models
+    ['before', 'after']
+    """
 
     models: Sequence[str]  # the first is the baseline: a difference is that of another less the first
     table: pl.DataFrame
