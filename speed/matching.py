@@ -22,7 +22,7 @@ from PIL import Image
 
 from beholder.models.albef import AlbefConfig, AlbefMatcher, AlbefModel
 from beholder.models.matching import Blip2Matcher, BlipMatcher, Matcher, MatchingScorer, TextReading
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.studies.gras.prompts import gras_prompts
 
 PADDED_BLOCK = {"cpu": 32, "cuda": 256}
@@ -133,7 +133,7 @@ class Contest:
             transformers.BlipImageProcessorPil(size={"height": side, "width": side}),
             TextReading(self.words, 35),
             ModelSpec(name, "matching", "random", "none", options.precision, {}),
-            device=self.device,
+            LoadOptions(device=self.device),
         )
         noise = np.random.default_rng(0).integers(0, 256, (options.pictures, 64, 64, 3), dtype=np.uint8)
         self.prepared = [self.scorer.prepare(Image.fromarray(picture)) for picture in noise]

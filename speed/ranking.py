@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from bench import Claim, compared, main, timed
 
-from beholder.metrics.association import descending, ranked
+from beholder.metrics.association import descending, ndkl, skew_at_k
 
 ATTRIBUTES = {"gender": 2, "race": 3}
 TOP = 1000
@@ -21,7 +21,9 @@ def one_pass(scores: Scores, codes: Codes) -> None:
     """Skew@k, MaxSkew@k and NDKL of every word and attribute."""
     order = descending(scores)
     for name, count in ATTRIBUTES.items():
-        ranked(order, codes[name], np.full(count, 1 / count), min(TOP, len(scores)))
+        ranking, desired = codes[name][order], np.full(count, 1 / count)
+        skew_at_k(ranking, desired, min(TOP, len(scores))).max(axis=1)
+        ndkl(ranking, desired)
 
 
 def prefix_by_prefix(scores: Scores, codes: Codes) -> None:

@@ -25,7 +25,7 @@ import polars as pl
 from bench import Cell, Claim, main, processor_seconds
 from growth import power_law
 
-from beholder.comparison import group_by
+from beholder.comparison.groups import group_by
 from beholder.core.digests import content_digest
 from beholder.datasets.content import Part
 from beholder.datasets.dataset import Dataset

@@ -21,7 +21,7 @@ from beholder._gate import Rule, changed, judged
 from beholder._options import AuditOptions
 from beholder._run import Run
 from beholder._steps import measure
-from beholder.comparison import DIFFERENCE
+from beholder.comparison.family import DIFFERENCE
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set
