@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beholder.core.errors import UnknownName
-from beholder.models.checkpoint.checkpoint import torch, transformers
+from beholder.models.torch_scorer import torch, transformers
 
 Features = dict[str, Any]
 

@@ -21,8 +21,8 @@ from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from beholder.datasets import load_dataset
-from beholder.models.checkpoint.checkpoint import torch, transformers
 from beholder.models.load import LoadOptions, load_model
+from beholder.models.torch_scorer import torch, transformers
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.store import Store
 from beholder.studies.gras.study import GRAS

@@ -19,13 +19,13 @@ from architectures import MARKS, Architecture
 from PIL import Image
 
 from beholder.core.errors import OutOfMemory
-from beholder.models.checkpoint.checkpoint import running, torch, transformers
 from beholder.models.generative.loaded_model import Encoded, LoadedModel
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import prompt_tree
 from beholder.models.generative.sharing import Sharing, difference
 from beholder.models.generative.tree import image_tower, language_model, ways
+from beholder.models.torch_scorer import running, torch, transformers
 
 
 @dataclass(frozen=True)

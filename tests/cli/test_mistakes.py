@@ -190,7 +190,7 @@ def test_a_mistake_is_answered_in_these_words(mistake: str, told: Callable[[str]
 
 def test_a_missing_card_is_told(monkeypatch: pytest.MonkeyPatch):
     torch = pytest.importorskip("torch")
-    from beholder.models.checkpoint.checkpoint import resolve_device
+    from beholder.models.torch_scorer import resolve_device
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(ModelError) as caught:

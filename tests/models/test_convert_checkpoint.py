@@ -16,8 +16,8 @@ import transformers
 from conformance import matching
 from safetensors.torch import load_file, save_file
 
-from beholder.models.checkpoint.checkpoint import sample_picture
 from beholder.models.load import load_model
+from beholder.models.torch_scorer import sample_picture
 
 
 def test_albef_loads_without_a_flag(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_batch_size_is_the_users_if_given(tiny_model: Folders) -> None:
 @pytest.mark.parametrize(
     ("module", "library", "extra"),
     [
-        ("checkpoint.checkpoint", "torch", "torch"),
+        ("torch_scorer", "torch", "torch"),
         ("contrastive.onnx", "onnxruntime", "onnx"),
         ("checkpoint.files", "huggingface_hub", "torch"),
     ],

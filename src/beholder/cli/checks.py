@@ -138,7 +138,7 @@ def generative_command(
     answers differ from the loop's.
     """
     # It needs torch, which is an extra.
-    from beholder.models.checkpoint.checkpoint import resolve_device, torch
+    from beholder.models.torch_scorer import resolve_device, torch
 
     known, rehearsal = _module("architectures"), _module("rehearsal")
     effort = rehearsal.Effort(pictures=pictures, loop=loop, repeats=repeats, together=at_once)

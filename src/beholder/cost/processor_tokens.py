@@ -6,10 +6,11 @@ from pathlib import Path
 from PIL import Image
 
 from beholder.cost.work import Reading, Size, reading
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, torch, transformers
+from beholder.models.checkpoint.checkpoint import Checkpoint, captured_warnings
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.sharing import Sharing
+from beholder.models.torch_scorer import as_model_error, torch, transformers
 
 
 class ProcessorTokens:

@@ -145,7 +145,8 @@ def _folder_with_weights(subject: Subject) -> Iterator[str]:
 def _random_weights(source: Path, target: Path, *, generative: bool) -> None:
     """The folder's model with random weights: speed depends on shapes, not on what was learnt."""
     # Imported here because torch is optional and slow to start.
-    from beholder.models.checkpoint.checkpoint import as_model_error, captured_warnings, torch, transformers
+    from beholder.models.checkpoint.checkpoint import captured_warnings
+    from beholder.models.torch_scorer import as_model_error, torch, transformers
 
     auto = transformers.AutoModelForImageTextToText if generative else transformers.AutoModel
     with as_model_error(source), captured_warnings():

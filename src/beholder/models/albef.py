@@ -12,19 +12,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.checkpoint.checkpoint import (
-    as_model_error,
-    image_settings,
-    memory_errors,
-    read_weights,
-    resolve_device,
-    take_weights,
-    torch,
-    transformers,
-)
+from beholder.models.checkpoint.checkpoint import image_settings, read_weights, take_weights
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.matching import BlipMatcher, MatchingScorer, TextReading, Texts, unit
 from beholder.models.spec import Config, LoadOptions, ModelSpec, Tensor
+from beholder.models.torch_scorer import as_model_error, memory_errors, resolve_device, torch, transformers
 
 CHECKPOINTS = ("*.pth", "*.pt", "pytorch_model.bin")
 

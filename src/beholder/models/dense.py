@@ -17,18 +17,11 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
-from beholder.models.checkpoint.checkpoint import (
-    Checkpoint,
-    TorchScorer,
-    image_settings,
-    load_checkpoint,
-    refuse_unusable,
-    running,
-    torch,
-)
+from beholder.models.checkpoint.checkpoint import Checkpoint, image_settings, load_checkpoint
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
+from beholder.models.torch_scorer import TorchScorer, refuse_unusable, running, torch
 
 TEXTS_KEPT = 4096
 

@@ -19,18 +19,12 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import (
-    TorchScorer,
-    image_settings,
-    load_checkpoint,
-    refuse_unusable,
-    running,
-    torch,
-)
+from beholder.models.checkpoint.checkpoint import image_settings, load_checkpoint
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.preparation import ByProcessor
 from beholder.models.scorer import Floats, Prepared, batches
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
+from beholder.models.torch_scorer import TorchScorer, refuse_unusable, running, torch
 
 BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 # Tokens in flight, of texts and of the pictures they read; halved when memory runs out.

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import sample_picture
 from beholder.models.load import LoadOptions, load_model
+from beholder.models.torch_scorer import sample_picture
 
 hub = pytest.importorskip("huggingface_hub")
 pytest.importorskip("transformers")

@@ -60,7 +60,7 @@ def test_shared_and_plain_agree_on_ragged_questions(family: str, load: Load, pic
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_half_precision_agrees_within_its_tolerance(family: str, load: Load, pictures: list[Image.Image]) -> None:
-    from beholder.models.checkpoint.checkpoint import TOLERANCE
+    from beholder.models.torch_scorer import TOLERANCE
 
     shared, plain = (load(family, precision="bf16", shared_prefix=how) for how in (True, False))
     apart = np.abs(score(shared, pictures[:2], ragged()) - score(plain, pictures[:2], ragged()))

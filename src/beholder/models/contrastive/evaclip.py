@@ -8,19 +8,11 @@ from pathlib import Path
 from types import MethodType
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import (
-    Checkpoint,
-    as_model_error,
-    memory_errors,
-    read_weights,
-    resolve_device,
-    take_weights,
-    torch,
-    transformers,
-)
+from beholder.models.checkpoint.checkpoint import Checkpoint, read_weights, take_weights
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
 from beholder.models.contrastive.two_towers import TransformersContrastive
 from beholder.models.spec import LoadOptions, Module, Tensor
+from beholder.models.torch_scorer import as_model_error, memory_errors, resolve_device, torch, transformers
 
 nn = torch.nn
 NOT_BUILT = ("use_sub_ln", "use_swiglu_mlp", "use_rope", "rope")  # options of EVA-02, not computed here

@@ -14,9 +14,9 @@ from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.datasets.images import open_image
-from beholder.models.checkpoint.checkpoint import torch
 from beholder.models.preparation import Cut, Encoded, Encoding, Jpeg
 from beholder.models.spec import Tensor
+from beholder.models.torch_scorer import torch
 
 PIXELS_AT_ONCE = 2**28  # decoded pixels on the GPU together: 0.8 GB as they are, 1.6 GB as half-precision numbers
 SUPPORT = {Image.Resampling.BILINEAR: 1.0, Image.Resampling.BICUBIC: 2.0}  # how far filters reach, in smaller pixels

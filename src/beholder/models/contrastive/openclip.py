@@ -29,21 +29,13 @@ except ImportError as error:
 except RuntimeError as error:  # torchvision says so when it was built for another torch
     raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
 
-from beholder.models.checkpoint.checkpoint import (
-    SAMPLE_TEXTS,
-    as_json,
-    as_model_error,
-    captured_warnings,
-    memory_errors,
-    resolve_device,
-    running,
-    torch,
-)
+from beholder.models.checkpoint.checkpoint import as_json, captured_warnings
 from beholder.models.checkpoint.files import Origin, content_digest, fetch_files
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
 from beholder.models.preparation import Arithmetic, Array, Cut, Split, probes, proven
 from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Processor, Settings, Tensor
+from beholder.models.torch_scorer import SAMPLE_TEXTS, as_model_error, memory_errors, resolve_device, running, torch
 
 LIBRARY = f"open_clip {open_clip.__version__}"
 SCORE_MOVING = re.compile(r"Resizing .*position embedding|initialized (randomly|partially)|QuickGELU mismatch")

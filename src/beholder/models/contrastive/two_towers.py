@@ -16,22 +16,13 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import (
-    Checkpoint,
-    Recorded,
-    TorchScorer,
-    as_model_error,
-    image_settings,
-    load_checkpoint,
-    model_class,
-    running,
-    torch,
-)
+from beholder.models.checkpoint.checkpoint import Checkpoint, image_settings, load_checkpoint, model_class
 from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
 from beholder.models.contrastive import gpu_decoder
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, embed_in_batches, unit_rows
 from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
+from beholder.models.torch_scorer import Recorded, TorchScorer, as_model_error, running, torch
 
 
 class ModelType(NamedTuple):

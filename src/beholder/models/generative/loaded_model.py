@@ -18,21 +18,13 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import (
-    Checkpoint,
-    as_model_error,
-    load_checkpoint,
-    resolve_device,
-    running,
-    sample_picture,
-    torch,
-    transformers,
-)
+from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
 from beholder.models.generative.model_types import ModelType, model_type_of
 from beholder.models.generative.processor import Picture, PictureProcessor, PromptForm, build_processor, processor_class
 from beholder.models.generative.prompt_tree import PromptTree, prompt_tree
 from beholder.models.spec import QUANTISED, Config, Inputs, LoadOptions, Module, Processor, Tensor
+from beholder.models.torch_scorer import as_model_error, resolve_device, running, sample_picture, torch, transformers
 
 QUESTIONS = {"cpu": 8, "cuda": 32, "mps": 8}  # about one picture at once
 Encoded = Inputs

@@ -17,10 +17,11 @@ from PIL import Image
 
 from beholder.core.errors import ModelError
 from beholder.core.read import read_json
-from beholder.models.checkpoint.checkpoint import Checkpoint, as_model_error, captured_warnings, replaced, transformers
+from beholder.models.checkpoint.checkpoint import Checkpoint, captured_warnings
 from beholder.models.checkpoint.files import read_config
 from beholder.models.generative.model_types import MODEL_TYPES, model_type_of
 from beholder.models.spec import Output, Processor, Tensor
+from beholder.models.torch_scorer import as_model_error, replaced, transformers
 
 OTHER_PARTS = {"video_processor": "AutoVideoProcessor", "feature_extractor": "AutoFeatureExtractor"}
 LIBRARY = re.compile(r"\b(torchvision|torchaudio|librosa|torchcodec|av|decord|scipy|soundfile)\b", re.IGNORECASE)

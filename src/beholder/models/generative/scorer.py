@@ -13,14 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from beholder.models.checkpoint.checkpoint import (
-    as_model_error,
-    image_settings,
-    refuse_unusable,
-    running,
-    sample_picture,
-    torch,
-)
+from beholder.models.checkpoint.checkpoint import image_settings
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.generative.answers import Elsewhere, resolve_answers
 from beholder.models.generative.loaded_model import LoadedModel, load_placed, precision_of, refuse_unserved
@@ -29,6 +22,7 @@ from beholder.models.generative.processor import Picture
 from beholder.models.generative.sharing import Sharing
 from beholder.models.scorer import Floats
 from beholder.models.spec import LoadOptions, ModelSpec, Tensor
+from beholder.models.torch_scorer import as_model_error, refuse_unusable, running, sample_picture, torch
 from beholder.prompts.prompt_set import Instruction
 
 PLAIN = Instruction("{}", yes="Yes", no="No")  # when no study gives a wording: the prompt is the question

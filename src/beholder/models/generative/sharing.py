@@ -15,7 +15,6 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import BeholderError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import TOLERANCE, refusal, running, sample_picture, torch, transformers
 from beholder.models.generative.loaded_model import Encoded, Layout, LoadedModel, Texts
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
@@ -23,6 +22,7 @@ from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.tree import TreeRunner, TrunkRunner, looking_once, ways
 from beholder.models.scorer import batches
 from beholder.models.spec import Module, Output, Tensor
+from beholder.models.torch_scorer import TOLERANCE, refusal, running, sample_picture, torch, transformers
 
 LOG = logging.getLogger(__name__)
 ROOM = 0.5  # the share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know

@@ -13,13 +13,13 @@ from functools import partial
 
 import numpy as np
 
-from beholder.models.checkpoint.checkpoint import replaced, running, torch
 from beholder.models.generative.loaded_model import LoadedModel
 from beholder.models.generative.model_types import Reuse, model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.generative.tree_attention import ALIGNED, CompiledLayers, TreeMask, attending, windows_at_once
 from beholder.models.scorer import batches
 from beholder.models.spec import Module, Output, Tensor
+from beholder.models.torch_scorer import replaced, running, torch
 
 
 def ways(model: Module) -> list[Reuse]:

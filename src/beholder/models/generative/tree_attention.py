@@ -17,10 +17,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from beholder.core.files import cache_folder, private_folder
-from beholder.models.checkpoint.checkpoint import replaced, torch, transformers
 from beholder.models.generative.model_types import model_type_of
 from beholder.models.generative.prompt_tree import PromptTree
 from beholder.models.spec import Config, Module, Tensor
+from beholder.models.torch_scorer import replaced, torch, transformers
 
 RUN = 64  # queries. Longer runs look at more of each other in vain; shorter ones gather the trunk more often
 ALIGNED = 64
