@@ -185,9 +185,6 @@ def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
     )
 
 
-# Chapter
-
-
 class Question(NamedTuple):
     """A question that a chapter answers, and the topic that shows the answer."""
 

@@ -103,9 +103,6 @@ def uncertainty(row: Result, *, decimals: int) -> str:
     return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"
 
 
-# Points of probability
-
-
 def points(value: float | None, decimals: int = 1) -> str:
     """A difference of probabilities in points, with a true minus sign."""
     if value is None:

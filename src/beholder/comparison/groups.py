@@ -87,9 +87,6 @@ def people_of(table: pl.DataFrame, column: str | None = None) -> People:
     return People(np.array(codes, dtype=np.intp), used)
 
 
-# Groups
-
-
 class Groups(NamedTuple):
     """The groups of one attribute, or of several that are crossed."""
 
@@ -225,9 +222,6 @@ def natural(name: str) -> list[tuple[float, str]]:
     if name.startswith("under ") and parts:
         parts[0] = (parts[0][0] - 0.5, parts[0][1])
     return parts
-
-
-# Strata
 
 
 class Strata(NamedTuple):

@@ -389,9 +389,6 @@ def _least_margins(values: Array, units: Units, contrasts: Array, bounds: tuple[
     return np.asarray(np.sqrt(contrasts**2 @ squares))
 
 
-# Levels and ratios
-
-
 class Levels(NamedTuple):
     """Two groups' means within strata, `[n_columns]` each, with what their interval needs."""
 
@@ -454,9 +451,6 @@ def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tu
     high = np.where(found & ~above, np.minimum(high, 0.999999), high)
     unknown = np.isnan(judged.margin[row])
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
-
-
-# Slopes
 
 
 def compare_slopes(

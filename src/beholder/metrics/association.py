@@ -70,16 +70,10 @@ def spreads(values: Array, *, ddof: int = 1) -> Array:
     return np.asarray(np.where(spread > rounding, spread, np.nan))
 
 
-# Markedness
-
-
 def unmarked(neutral: AnyArray, own_word: AnyArray) -> Array:
     """1 where the neutral prompt scores above the group's own word, 0 where not, NaN where either is missing."""
     missing = np.isnan(neutral) | np.isnan(own_word)
     return np.where(missing, np.nan, (np.asarray(neutral) > np.asarray(own_word)).astype(np.float64))
-
-
-# Ranking
 
 
 def descending(scores: AnyArray, rng: np.random.Generator | None = None, *, released: bool = False) -> Codes:

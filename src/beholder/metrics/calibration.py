@@ -145,8 +145,6 @@ def cross_fitted(scores: Floating, present: Mask, reading: str, rng: np.random.G
     return read
 
 
-# Miscalibration
-
 FEWEST_PEOPLE = 2  # people who show the concept, and who do not: fewer have no variance
 NO_REACH = Reach(np.nan, np.nan)
 

@@ -215,9 +215,6 @@ def _residual(values: Array, columns: list[Array]) -> tuple[Array, int]:
     return np.asarray(((values - fit @ solution) ** 2).sum(axis=0)), int(rank)
 
 
-# Partial pooling
-
-
 class Pooled(NamedTuple):
     """Pooled means with their standard errors, and the spread between groups that was found."""
 

@@ -103,8 +103,6 @@ def exact_proportion_interval(hits: float, n: float, level: float = 0.95) -> Int
     return Interval(low, high)
 
 
-# Intervals of the right kind
-
 NONE = Interval(np.nan, np.nan)
 ROUNDING = 1e-13
 """Share of the squares below which a spread is that of binary fractions: values are then alike, and say nothing."""

@@ -57,9 +57,6 @@ def with_study_options(study: Study, given: StudyOptions) -> Study:
     return study.configure(study, mine) if mine and study.configure else study
 
 
-# Inquiries
-
-
 def _given_bins(given: Mapping[str, Sequence[float]] | Sequence[str] | None) -> dict[str, Edges]:
     if isinstance(given, Mapping):
         return {name: tuple(edges) for name, edges in given.items()}

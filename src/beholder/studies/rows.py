@@ -86,8 +86,6 @@ def join(notes: Sequence[str | None]) -> str | None:
     return "; ".join(note for note in notes if note) or None
 
 
-# Plans
-
 SEED = 8
 
 

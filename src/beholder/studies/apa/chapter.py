@@ -54,9 +54,6 @@ PLANTED: list[Entry] = [
 ]
 
 
-# Against the results
-
-
 class Comparison(NamedTuple):
     """One planted value and the row that measures it."""
 

@@ -66,9 +66,6 @@ def within(row: Result) -> str:
     return (row.get("variant") or "").removeprefix(WITHIN)
 
 
-# Findings
-
-
 def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """The widest differences that were found, or that none was; and labels that go together with those compared."""
     gaps, slopes = differences(part, "gap"), differences(part, "slope")
@@ -177,8 +174,6 @@ def _shares(rows: list[Result]) -> str:
     shares = listed([f"{percent(row['value'])} of {plural(row['group'])}" for row in rows])
     return f"{shares} are {rows[0]['template']}; compare within it: --within {rows[0]['concept']}."
 
-
-# Tables
 
 JUDGED = (
     f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
@@ -294,9 +289,6 @@ def _balance_tables(part: pl.DataFrame) -> Iterator[Table]:
         )
         columns: list[Column] = [(str(group), _cell_of(group)) for group in dict.fromkeys(row["group"] for row in rows)]
         yield _table(own.head(1), lines, [(str(label), "template")], columns, title, caption)
-
-
-# Charts
 
 
 def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:

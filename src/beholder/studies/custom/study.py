@@ -224,8 +224,6 @@ class Family:
                         yield row._replace(concept=found.column, template=value)
 
 
-# What a plan can find
-
 PROMPTS = 10
 SCORES = Scores(0.25, mean=0.5)  # of a prompt's share of belief, between people: assumed
 SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:g}, and its mean {SCORES.mean:g}"
@@ -248,8 +246,6 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
         planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=PROMPTS, rests=True))
     yield from detectable_rows(planned, people, options)
 
-
-# The study
 
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), *gap_metrics())
 LIMITATIONS = (

@@ -35,8 +35,6 @@ PACKED = {b"\x1f\x8b": "gzip", b"PK": "zip", b"BZ": "bzip2", b"\xfd7": "xz"}
 LONGEST_WORD, LONGEST_LINE = 10_000, 1 << 20
 Vector = npt.NDArray[np.float64]
 
-# Data sets and models
-
 
 def agreement(
     results: pl.DataFrame, beside: pl.DataFrame, compat: bool = False, same: Words = SAME_CONCEPTS

@@ -118,9 +118,6 @@ def _left(part: pl.DataFrame) -> Columns:
     return [("Pair", "pair"), ("Concept", "concept")] if several else [("Concept", "concept")]
 
 
-# Means
-
-
 def mean_table(part: pl.DataFrame) -> Table:
     """Mean average precision of each group, the mean matched gap, and how many gaps were found."""
     lines = [{"model": model, **line} for model, rows in by_model(part) for line in _mean_lines(rows)]
@@ -149,9 +146,6 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
             wide = Cell(points(width["value"]), detail, strong=width["verdict"] == DIFFERENCE)
         p_value = p_cell(width if chance else None)
         yield {"images": f"{pair.less}, mean width", "mean": wide, "row": width, "p": p_value, "found": ""}
-
-
-# Gaps
 
 
 def _widest(number: int) -> Base:
@@ -211,9 +205,6 @@ def _root_cell(row: Result | None) -> Cell:
     text = points(findings.root(row["value"])) if row["value"] > 0 else "chance"
     bounds = f"{points(findings.root(row['low']))}–{points(findings.root(row['high']))}" if has_interval(row) else ""
     return Cell(text, bounds)
-
-
-# Causes, agreement, images
 
 
 def cause_table(part: pl.DataFrame) -> Table:

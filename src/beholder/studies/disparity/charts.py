@@ -58,9 +58,6 @@ def _numbered(part: pl.DataFrame) -> list[tuple[Pair, str]]:
     return [(pair, "" if len(known) == 1 else f"-{place}") for place, pair in enumerate(known, 1)]
 
 
-# Gaps
-
-
 def _widest(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
     """The widest gaps of recognition and of calibration: one bar per concept; a tick for the published gap."""
     rows, off = findings.ends(findings.tested(part, pair), BARS), calibration_bars(part, pair)
@@ -121,9 +118,6 @@ def _association(part: pl.DataFrame, pair: Pair) -> dict[str, str]:
 def _association_colours(pair: Pair) -> dict[str, str]:
     names = map(NEAR.format, pair.names)
     return dict(zip(names, series_colours(list(pair.names)), strict=True)) | {UNKNOWN: QUIET}
-
-
-# Strips of all gaps
 
 
 def _strips(part: pl.DataFrame, gaps: str, calibration: str = "") -> Iterator[Figure]:
@@ -187,9 +181,6 @@ def _strip_chart(rows: Rows, pair: Pair) -> Layers:
     diamonds = means.mark_point(shape="diamond", filled=True, size=90, color=INK, opacity=1).encode(x=x)
     height = STRIP * len(models) if len(models) > 1 else 150
     return alt.layer(dots, form.whiskers(means, color=INK), diamonds, form.rule_at(0.0)).properties(height=height)
-
-
-# Means, reliability and agreement
 
 
 def _means(part: pl.DataFrame) -> Iterator[Figure]:

@@ -145,9 +145,6 @@ def root(squared: float) -> float:
     return math.sqrt(max(squared, 0.0))
 
 
-# Findings
-
-
 def disparity_findings(part: pl.DataFrame) -> list[Finding]:
     """What one model's rows show, in the order to read it."""
     finders = (_gaps, _together, _mean, _prevalence, _calibration, _words)

@@ -39,8 +39,6 @@ def concept_name(concept: str, ambiguous: Words = AMBIGUOUS) -> str:
     return " ".join((synset["lemma"] if synset else concept).replace("_", " ").split())
 
 
-# Disparity's prompts
-
 TEMPLATES = {"photo": "a photo of a {}"}  # CLIP's own template: the text vectors at hand were made with it
 DRAWN = "a drawing of a person with {}"  # on which the embedded world's models were trained
 IS_THERE = Instruction("Is there a {} in the image? Answer with exactly one word: Yes or No.", yes="Yes", no="No")

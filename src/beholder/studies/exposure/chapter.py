@@ -49,9 +49,6 @@ def typical_ratios(results: pl.DataFrame) -> list[Result]:
     return [row for row in valued(results, "ratio") if row["concept"] == TYPICAL]
 
 
-# Findings
-
-
 def exposure_findings(part: pl.DataFrame) -> list[Finding]:
     """Of one set of captions, or of one model compared with them."""
     findings = [*_named(part), *_ratios(part), *_players(part), *_known(part), *_gap(part)]
@@ -192,9 +189,6 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
     yield _claim("gap", rows, headlines, f"{sentence}.", ("for women it is", "smaller", "larger"), adjusted[:1])
 
 
-# Tables
-
-
 def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Who is named, women over men, words, and what a model knows; each as far as it was measured."""
     of_model = pl.col("metric").str.starts_with("exposure.identity")
@@ -304,9 +298,6 @@ def plain(value: float) -> str:
     else:
         text = f"{value:.3g}" if size >= 1 else f"{value:.{max(2, 1 - math.floor(math.log10(size)))}f}"
     return text.replace("-", MINUS) if float(text.replace(",", "")) else text.removeprefix("-")
-
-
-# Charts
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:

@@ -89,8 +89,6 @@ def as_ratio(row: Row) -> Row:
     return row._replace(value=value, low=low, high=high)
 
 
-# Women over men
-
 RATIO, CAPTIONS = "exposure.ratio", "captions"
 MEAN, TYPICAL = "mean", "typical"
 CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}  # concepts of the ratios over all people at once
@@ -131,8 +129,6 @@ def _rows(compared: Compared, counts: Array, typical: Comparison, part: Part, me
         yield row._replace(value=over(women[0], men[0]), concept=CRUDE[MEAN])
         yield row._replace(value=float(np.exp(women[1] - men[1])), concept=CRUDE[TYPICAL])
 
-
-# What the counts show
 
 UNADJUSTED, ADJUSTED, CHANGE = "as measured", "at equal exposure", "change"
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))

@@ -80,9 +80,6 @@ EXPOSURE = Study(
 )
 
 
-# The command
-
-
 def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, pl.DataFrame]:
     """For every model of an APA audit: `name, gain, known, branch`, by person.
 

@@ -91,8 +91,6 @@ def shuffled_shares(grouped: Grouped, rng: np.random.Generator, shuffles: int) -
     return part_from_null(value, null, people=sizes, arrangements=how.arrangements, exact=how.exact)
 
 
-# Gaps between groups
-
 MANY = 2  # with more groups than these, each is compared with all others within a single stratum
 BOUNDS = (0.0, 1.0)
 

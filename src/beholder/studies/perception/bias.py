@@ -136,9 +136,6 @@ def _with_mean(values: Array) -> Array:
     return np.concatenate([values, values.mean(axis=1, keepdims=True)], axis=1)
 
 
-# Rankings
-
-
 class Ranking:
     """Images in order by every dimension, and one attribute's groups among them, as they are and of shuffled people."""
 

@@ -112,8 +112,6 @@ def _curves(part: pl.DataFrame) -> Table:
     return tabled(part, rows, left, columns, title=title, caption=caption, topic="curves", long=True)
 
 
-# Conventional metrics
-
 CONVENTIONAL = {
     "perception.markedness": "Markedness, per cent",
     "perception.mean_cosine": "Mean cosine",
@@ -176,9 +174,6 @@ def _ratings(part: pl.DataFrame) -> Table:
     return tabled(part, rows, [("Trait", DIMENSION[1])], columns, caption=caption, notes=notes, **named)
 
 
-# Published
-
-
 def perception_published(part: pl.DataFrame) -> Table | None:
     """The run and the study's printed values, on the study's own image sets; cosines only."""
     if not part.height or findings.score_unit(part) != "cosine":
@@ -204,8 +199,6 @@ def _key(row: Result) -> tuple[str, str, str, str]:
     """What a number is of; data sets spell one group in several ways (Male, male)."""
     return row["metric"], row["subset"], (row["group"] or "").lower(), (row["against"] or "").lower()
 
-
-# Known truth
 
 REFERENCE = "glasshouse/contrastive"
 PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}  # what an open smile adds

@@ -219,8 +219,6 @@ def _share(value: float, ends: Span) -> float:
     return (value - ends[0]) / (ends[1] - ends[0])
 
 
-# Figures
-
 MOST_MODELS = 2  # figures with a point for every group and level are drawn for at most so many models
 MAPS_ACROSS, CLOUDS_ACROSS = 3, 2
 RING = 48

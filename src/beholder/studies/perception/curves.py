@@ -211,8 +211,6 @@ def confound_rows(judged: Judged) -> Iterator[Row]:
             yield row._replace(note=f"mean over {len(correlations)} scales")
 
 
-# Curves of crossed groups
-
 FEWEST_GROUPS = 3  # with two groups a departure says no more than their difference
 DEGREES = {"slope": 1, "curvature": 2}
 MEANINGS = {

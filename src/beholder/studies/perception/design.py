@@ -224,8 +224,6 @@ def _rank_sum_rows(drawn: dict[str, Array], options: MeasureOptions) -> Iterator
         yield row
 
 
-# Brightness maps
-
 Signs = npt.NDArray[np.int8]
 SIDE = 36  # maps are drawn with at most so many squares across and down; signs are taken pixel by pixel
 MOST_PAIRS = 20  # the most pairs of a map

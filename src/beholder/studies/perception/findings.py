@@ -166,8 +166,6 @@ def place(row: Result) -> tuple[str | None, ...]:
     return tuple(row[name] for name in ("model", "subset", "group", "against", "concept"))
 
 
-# Findings
-
 MOST = 3  # effects that one sentence names
 TOO_FEW = f"Nothing is said either way: a group has fewer than {FEWEST} people, or there are too few to compare."
 BOUNDS = ("low", "high")

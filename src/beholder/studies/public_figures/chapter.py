@@ -63,9 +63,6 @@ def association_table(part: pl.DataFrame) -> Iterator[Table]:
         )
 
 
-# Women and men
-
-
 def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
     """The ratios of all pools, how they depend on branch and options, then every occupation of each pool."""
     probabilities, ratios = chapter.rows_of(part, "occupation_probability"), chapter.rows_of(part, "bias_ratio")
@@ -175,9 +172,6 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
         long=True,
         exported=True,
     )
-
-
-# Names, and size
 
 
 def identity_table(part: pl.DataFrame) -> Iterator[Table]:

@@ -31,9 +31,6 @@ def public_figure_charts(results: pl.DataFrame) -> Iterator[Figure]:
         yield from make(results)
 
 
-# Belief in occupations for women and men
-
-
 class Pair(NamedTuple):
     """One occupation: how much belief it gets for women and for men."""
 
@@ -153,9 +150,6 @@ def dumbbells(drawn: Blocks) -> Layers:
     ).properties(height=ROW * len(keys))
 
 
-# Ratios, levels and names
-
-
 def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """Forest plot of b: all models and pools in one view, published models in a lane of their own."""
     rows = [row for row in deciding_rows(results, "bias_ratio").to_dicts() if row["value"]]
@@ -234,8 +228,6 @@ def _others(results: pl.DataFrame, metric: str) -> Rows:
             by_subset[each.row["subset"]] = before.join(each.others, on="model", how="semi", maintain_order="left")
     return [{"subset": subset, **row} for subset, others in by_subset.items() for row in others.to_dicts()]
 
-
-# Size and training data
 
 SCALE_TITLES = {  # what is drawn against size: b of the largest pool, the right occupation, and names
     "bias_ratio": "women over men",

@@ -280,9 +280,6 @@ def _no_difference(rows: list[Result], sides: list[Sides], published: Published)
     return finding(rows[0], "bias", headline, sentence, verdict=verdict, more=more)
 
 
-# Wrong occupations
-
-
 def wrong_occupation_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """The widest difference that was found, and how many others were, over pools and branches."""
     table = part.filter(pl.col("metric").str.ends_with(".occupation_gap"), pl.col("value").is_not_null())
@@ -335,8 +332,6 @@ def _given_alike(rows: list[Result]) -> Finding:
     sentence = f"{which}“{widest['concept']}” {where}, women minus men: {_gap_text(widest)}.{possible}"
     return finding(widest, "occupations", headline, sentence, verdict=verdict, more=rows[1:])
 
-
-# What people are
 
 SAME_ANSWER = "Where everyone has the same right answer, nothing tells recognition from a liking for the word."
 
@@ -403,8 +398,6 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
     return finding(row, "association", headline, sentence, verdict=FACT, effect=effect, more=first)
 
 
-# Names
-
 EXCHANGED = "Names are exchanged among people with the same labels: gender, and party, sport or award if known."
 TRAITS = "Traits that are not labelled, such as age or hair, may suffice to tell people apart."
 WAYS = ("identity_given_image", "identity_given_name")
@@ -464,8 +457,6 @@ def _name_share(row: Result) -> str:
     share = f"{percent(row['value'], places)} among {sought} of {people(row['subset'])}"
     return f"{share} ({uncertainty(row, decimals=places)}; {landmark})"
 
-
-# Across models
 
 WHAT = {
     "identity_given_image": "belief on the right name, given an image",

@@ -66,9 +66,6 @@ def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: 
             yield Tested(row._replace(subset=whole.part, note=join((left_out, row.note))))
 
 
-# Names exchanged among people with the same labels
-
-
 class SameLabels(NamedTuple):
     """The people who have both a name and a picture, and who of them have all labels in common."""
 
@@ -95,9 +92,6 @@ def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_]) -> SameLabels
     groups = dict(of_person.iter_rows())
     columns = [column for column, name in enumerate(names) if name in groups]
     return SameLabels(labels, np.array(columns, dtype=int), np.array([groups[names[c]] for c in columns], dtype=int))
-
-
-# Scored people
 
 
 def known_by_name(matrix: ScoreMatrix) -> pl.DataFrame:

@@ -61,9 +61,6 @@ def either_word(occupation: str) -> str:
     return " or ".join(words_for(occupation))
 
 
-# Levels and pools
-
-
 class Level(NamedTuple):
     """One level of one or several branches: images, shares of belief, and which cells are right."""
 
@@ -149,9 +146,6 @@ def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> I
             yield Pool(name, level, people, groups, strata_of(level.images, groups, ("branch",), people))
 
 
-# Right answers against exchanged ones
-
-
 class Tested(NamedTuple):
     """A mean belief in right answers, and what exchanged answers give; None where there is no contrast: no claim."""
 
@@ -212,9 +206,6 @@ def _exchanged_answers(level: Level, rng: np.random.Generator, options: MeasureO
     return exchanged(beliefs, answer.ravel()[first_of], blocks, rng, options.shuffles)
 
 
-# Wrong occupations
-
-
 def occupation_gap_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Women minus men for every wrong occupation of every pool, and of every branch where a pool has several."""
     rng, places, parts = options.rng(), [], []
@@ -250,9 +241,6 @@ def wrong_occupations(level: Level) -> tuple[list[str], Array]:
     wrong = [word for word in dict.fromkeys(words) if word not in right]
     shares = [level.shares[:, [each == word for each in words]].sum(axis=1) for word in wrong]
     return wrong, np.stack(shares, axis=1) if shares else np.empty((level.images.height, 0))
-
-
-# The ratio b
 
 
 def ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:

@@ -74,8 +74,6 @@ def public_figure_metrics(prefix: str) -> tuple[Metric, ...]:
     return (*read_metrics(Path(__file__).with_name("metrics.csv"), f"{prefix}."), refusal_metric(prefix))
 
 
-# The plan
-
 MEAN, DEVIATION = 0.6, 0.34  # of belief in the right occupation, between people: assumed
 
 
