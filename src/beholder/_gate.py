@@ -283,9 +283,6 @@ def worsening(better: str, row: Fields, wider: float = 1.0) -> tuple[float, floa
     """By how much a number became worse, with its interval: below 0 is better.
 
     Distances of ratios from their landmark are counted on the scale of logarithms: half is as far as double.
-
-    >>> worsening("lower", {"first": 0.2, "second": 0.3, "low": 0.05, "high": 0.15})[1:]
-    (0.05, 0.15)
     """
     landmark, first, second = row.get("landmark") or 0.0, row["first"], row["second"]
 

@@ -131,11 +131,7 @@ def measure_command(
 
 
 def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]]:
-    """The files of each model; `NAME=PATH` names one, and a path that exists as it stands has no name.
-
-    >>> scores_by_model(["Detic=boxes.json", "maps"], "LSeg")
-    {'Detic': [PosixPath('boxes.json')], 'LSeg': [PosixPath('maps')]}
-    """
+    """The files of each model; `NAME=PATH` names one, and a path that exists as it stands has no name."""
     files: dict[str, list[Path]] = {}
     for text in scores:
         name, sign, path = text.partition("=")

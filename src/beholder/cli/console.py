@@ -39,11 +39,7 @@ class Pace(progress.ProgressColumn):
 
 
 def pace(speed: float, left: float, later: int, unit: str) -> str:
-    """How fast it goes, how long this takes, and how long all that comes later in the run takes at this speed.
-
-    >>> pace(25.0, 1000, 9000, "images"), pace(0.4, 10, 0, "images")
-    ('25.0 images/s, 40 s left, about 6.7 min for the run', '2.5 s/image, 25 s left')
-    """
+    """How fast it goes, how long this takes, and how long all that comes later in the run takes at this speed."""
     rate = f"{speed:.1f} {unit}/s" if speed >= 1 else f"{1 / speed:.1f} s/{unit.removesuffix('s')}"
     run = f", about {duration((left + later) / speed)} for the run" if later else ""
     return f"{rate}, {duration(left / speed)} left{run}"
@@ -91,11 +87,7 @@ def _lines(label: str, total: int, done: int, later: int, unit: str) -> Iterator
 
 
 def duration(seconds: float) -> str:
-    """How long, in the unit that a person would say.
-
-    >>> duration(4.2), duration(42), duration(95), duration(9000)
-    ('4.2 s', '42 s', '1.6 min', '2.5 h')
-    """
+    """How long, in the unit that a person would say."""
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     if seconds < 3600:
@@ -104,21 +96,13 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """A number of bytes.
-
-    >>> size(999), size(1_234_567)
-    ('999 B', '1.2 MB')
-    """
+    """A number of bytes."""
     unit = max((unit for unit in SIZES if count >= SIZES[unit]), key=SIZES.__getitem__, default="B")
     return f"{count:.0f} B" if unit == "B" else f"{count / SIZES[unit]:,.1f} {unit}"
 
 
 def shortened(label: str, room: int) -> str:
-    """A label that fits: its end says most.
-
-    >>> shortened("onnx:/models/a/b: images", 12)
-    '…a/b: images'
-    """
+    """A label that fits: its end says most."""
     return label if len(label) <= room else "…" + label[1 - room :]
 
 

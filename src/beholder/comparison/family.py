@@ -238,11 +238,7 @@ def unskewed(t: Floating, skew: Floating | float) -> Floating:
 
 
 def normal_scale(t: Floating, freedom: Floating) -> Floating:
-    """Student's t as the normal deviate of the same probability (Wallace's approximation).
-
-    >>> normal_scale(np.array(2.571), np.array(5.0)).round(2)
-    np.float64(1.96)
-    """
+    """Student's t as the normal deviate of the same probability (Wallace's approximation)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         large = np.where(np.isinf(freedom), np.abs(t), np.sqrt(freedom * np.log1p(t**2 / freedom)))
         return np.asarray(np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3)) * large)

@@ -184,11 +184,7 @@ def _detectable(
 def smallest_found(
     share: Callable[[float], float], power: float = POWER, most: float = np.inf, *, start: float = 0.05
 ) -> float:
-    """The smallest size of which a large enough share is found; NaN where none up to `most` is.
-
-    >>> round(smallest_found(lambda size: min(size, 1.0)), 3)
-    0.8
-    """
+    """The smallest size of which a large enough share is found; NaN where none up to `most` is."""
     low, high = 0.0, min(start, most)
     while share(high) < power:
         if high >= most or high > start * 1e6:
@@ -201,9 +197,5 @@ def smallest_found(
 
 
 def people_needed(detected: float, wanted: float) -> float:
-    """How many times as many people make a wanted difference detectable: errors shrink with the square root.
-
-    >>> people_needed(0.2, 0.1)
-    4.0
-    """
+    """How many times as many people make a wanted difference detectable: errors shrink with the square root."""
     return (detected / wanted) ** 2

@@ -101,9 +101,6 @@ def shares_of(whole: Array, without: Array, count: Array, left: Array) -> tuple[
 
     `without[n_units, n_columns]` are the differences without each unit; `count` and `left` are what the numbers count
     (images, people), with all units and without each.
-
-    >>> shares_of(np.array([2.0]), np.array([[3.0], [1.0]]), np.array([2]), np.array([[1], [1]]))[0].ravel().tolist()
-    [0.5, 1.5]
     """
     weights = np.maximum(1 - left / np.maximum(count, 1), 0.0)
     total = weights.sum(axis=0)

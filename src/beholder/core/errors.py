@@ -26,11 +26,7 @@ _SECRET = re.compile(r"(?i)([?&][\w.-]*(?:token|key|secret|password|signature|si
 
 
 def masked(text: str) -> str:
-    """The text without the credentials of URIs in it.
-
-    >>> masked("https://me:pass@host/a?v=1&token=abc and s3://bucket/b"), masked("openai:m@http://host/v1?max=3")
-    ('https://***@host/a?v=1&token=*** and s3://bucket/b', 'openai:m@http://host/v1?max=3')
-    """
+    """The text without the credentials of URIs in it."""
     return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text)) if "://" in text else text
 
 

@@ -15,11 +15,7 @@ from beholder.core.remote import RemotePath, Status, require_protocol
 
 
 def leads_out(name: str) -> bool:
-    """Whether a name, as it is written, can lead out of the folder that it is read in.
-
-    >>> [leads_out(name) for name in ("faces/a.jpg", "a..jpg", "../a.jpg", "/etc/passwd", "C:\\\\a.jpg", "s3://a/b")]
-    [False, False, True, True, True, True]
-    """
+    """Whether a name, as it is written, can lead out of the folder that it is read in."""
     plain = PurePosixPath(name.replace("\\", "/"))
     absolute = plain.is_absolute() or bool(PureWindowsPath(name).drive) or "://" in name
     return absolute or ".." in plain.parts or "\0" in name
@@ -44,11 +40,7 @@ URI = re.compile(r"([a-z][a-z0-9+.:-]+):/+(.+)", re.DOTALL)  # also as a `Path` 
 
 
 def place(where: str | Place) -> Place:
-    """The file or folder that a path or a URI names; `file://` is a path.
-
-    >>> place("s3://bucket/scores"), place(Path("s3://bucket/scores")), place("file:///tmp/a")
-    (RemotePath('s3://bucket/scores'), RemotePath('s3://bucket/scores'), PosixPath('/tmp/a'))
-    """
+    """The file or folder that a path or a URI names; `file://` is a path."""
     if isinstance(where, RemotePath):
         return where
     match = URI.fullmatch(str(where))

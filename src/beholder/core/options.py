@@ -58,11 +58,7 @@ def declared_options(declaring: type) -> dict[str, Option]:
 
 
 def values_of(texts: str | Path | Iterable[Any] | None) -> tuple[Any, ...]:
-    """What was given once or several times.
-
-    >>> values_of("age"), values_of(["age", "race"]), values_of(None)
-    (('age',), ('age', 'race'), ())
-    """
+    """What was given once or several times."""
     if texts is None:
         return ()
     return tuple(texts) if isinstance(texts, Iterable) and not isinstance(texts, str) else (texts,)

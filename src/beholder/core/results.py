@@ -63,11 +63,7 @@ def results_table(rows: Iterable[Row], *, study: str, model: str, dataset: str) 
 
 
 def place(row: Fields) -> str:
-    """Of what a number is, in words.
-
-    >>> place({"subset": "actors", "group": None, "against": None, "concept": "actor", "template": None})
-    'actors · actor'
-    """
+    """Of what a number is, in words."""
     named = {name: row.get(name) for name in KEY[1:]}
     if named["against"] is not None:
         named["against"] = f"against {named['against']}"

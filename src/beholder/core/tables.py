@@ -90,11 +90,7 @@ def _text(value: object) -> str | None:
 
 
 def column_name(name: str) -> str:
-    """A column's name however it is written.
-
-    >>> column_name(" Skin Tone")
-    'skin_tone'
-    """
+    """A column's name however it is written."""
     return "_".join(name.lower().split())
 
 
@@ -186,11 +182,7 @@ def write_table(table: pl.DataFrame, folder: Path, name: str) -> None:
 
 
 def as_csv(table: pl.DataFrame) -> bytes:
-    """The table as CSV; a text that a spreadsheet would take for a formula has an apostrophe before it.
-
-    >>> as_csv(pl.DataFrame({"group": ["=1+1", "a-b"], "value": [-1.5, 2.0]}))
-    b"group,value\\n'=1+1,-1.5\\na-b,2.0\\n"
-    """
+    """The table as CSV; a text that a spreadsheet would take for a formula has an apostrophe before it."""
     return table.with_columns(pl.col(pl.String).str.replace(f"^({FORMULA})", "'$1")).write_csv().encode()
 
 

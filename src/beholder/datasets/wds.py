@@ -73,11 +73,7 @@ def shards(place: str) -> list[str]:
 
 
 def _expanded(place: str) -> Iterator[str]:
-    """Every name that `{000..009}` stands for.
-
-    >>> list(_expanded("a-{08..10}.tar"))
-    ['a-08.tar', 'a-09.tar', 'a-10.tar']
-    """
+    """Every name that `{000..009}` stands for."""
     match = RANGE.search(place)
     if not match:
         yield place

@@ -42,11 +42,7 @@ class Reliability(NamedTuple):
 
 
 def equal_width_bins(confidence: Floating, bins: int = BINS) -> Integers:
-    """The bin of each confidence; a bin holds its upper edge, the first also 0.
-
-    >>> equal_width_bins(np.array([0.0, 0.1, 0.11, 1.0]))
-    array([0, 0, 1, 9])
-    """
+    """The bin of each confidence; a bin holds its upper edge, the first also 0."""
     codes = np.ceil(np.asarray(confidence, dtype=np.float64) * bins).astype(int) - 1
     return np.asarray(np.clip(codes, 0, bins - 1))
 

@@ -223,20 +223,12 @@ def make_grid(labels: Labels, images: Sequence[str], concepts: Mapping[str, str]
 
 
 def same_name(name: str) -> str:
-    """Concepts are matched whatever their case, blanks and underscores.
-
-    >>> same_name("Dining_table ")
-    'dining table'
-    """
+    """Concepts are matched whatever their case, blanks and underscores."""
     return " ".join(name.lower().replace("_", " ").split())
 
 
 def same_image(image: object) -> str:
-    """Pictures are matched by name without ending, numbers without the zeros before them.
-
-    >>> same_image("000000000139.jpg"), same_image(139), same_image("actors/000.jpg")
-    ('139', '139', 'actors/000')
-    """
+    """Pictures are matched by name without ending, numbers without the zeros before them."""
     stem = str(image).strip()
     for ending in (".jpg", ".jpeg", ".png"):
         stem = stem.removesuffix(ending)

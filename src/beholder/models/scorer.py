@@ -129,11 +129,7 @@ class CutTexts:
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """Consecutive parts of at most `size`, in order.
-
-    >>> list(batches([1, 2, 3], 2))
-    [[1, 2], [3]]
-    """
+    """Consecutive parts of at most `size`, in order."""
     for start in range(0, len(items), max(size, 1)):
         yield items[start : start + max(size, 1)]
 

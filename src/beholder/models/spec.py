@@ -120,11 +120,7 @@ def this_machine() -> Machine:
 
 
 def device_names(asked: str) -> list[str]:
-    """The devices that a name stands for: `cuda:all` is every GPU, `cuda:0,cuda:2` are two; else one.
-
-    >>> device_names("cuda:0,cuda:2")
-    ['cuda:0', 'cuda:2']
-    """
+    """The devices that a name stands for: `cuda:all` is every GPU, `cuda:0,cuda:2` are two; else one."""
     if asked != "cuda:all":
         return asked.split(",")
     if "CUDA_VISIBLE_DEVICES" in os.environ:

@@ -103,11 +103,7 @@ def prompt_set(name: str, rows: Iterable[Mapping[str, str | None]]) -> PromptSet
 
 
 def correct_for(**equals: str) -> str:
-    """The rule for images with these attribute values.
-
-    >>> correct_for(gender="woman", name="Brown & Co")
-    'gender=woman&name=Brown %26 Co'
-    """
+    """The rule for images with these attribute values."""
     return "&".join(f"{key}={quote(value, safe=' /,.()')}" for key, value in equals.items())
 
 

@@ -151,11 +151,7 @@ def _origin(report: Report, source: str) -> str:
 
 
 def _without_folders(word: str) -> str:
-    """A word of a command without the folders above what it names.
-
-    >>> [_without_folders(word) for word in ("/home/ann/clip/", "folder:~/my staff", "a/b", "--data=C:\\\\a\\\\b")]
-    ['clip', 'folder:my staff', 'a/b', '--data=b']
-    """
+    """A word of a command without the folders above what it names."""
     return re.sub(r"(?:(?<=[:=])|^)(?!//)(?:~|[A-Za-z]:)?[/\\](?:.*[/\\])?(?=[^/\\])", "", word.rstrip("/\\"))
 
 
@@ -224,11 +220,7 @@ def _yaml(value: object) -> str:
 
 
 def _md(text: str) -> str:
-    """Words that are words and nothing else.
-
-    >>> _md("<b> a|b *c*")
-    '\\\\<b\\\\> a\\\\|b \\\\*c\\\\*'
-    """
+    """Words that are words and nothing else."""
     return MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -272,11 +264,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    r"""Words that LaTeX sets as they are; a sign that it cannot set is named by its number.
-
-    >>> _tex("50 % of a_b, 人")
-    '50 \\% of a\\_b, U+4EBA'
-    """
+    r"""Words that LaTeX sets as they are; a sign that it cannot set is named by its number."""
     words = " ".join(text.split())
     return "".join(LATEX.get(sign) or (sign if LATIN.match(sign) else f"U+{ord(sign):04X}") for sign in words)
 
@@ -309,11 +297,7 @@ def headline_numbers(report: Report) -> Numbers:
 
 
 def _name(row: Result, *, several: bool) -> str:
-    """Of what a number is; only signs that all trackers take.
-
-    >>> _name({"model": "m", "dataset": "d", "metric": "b.ratio", "subset": "women & men"}, several=True)
-    'm/d/b.ratio/women men'
-    """
+    """Of what a number is; only signs that all trackers take."""
     parts = (row["model"] if several else "", row["dataset"], row["metric"], place(row))
     return "/".join(" ".join(re.sub(r"[^\w. -]+", " ", part).split()) for part in parts if part)
 

@@ -89,11 +89,7 @@ def part_of(entry: Entry) -> str:
 
 
 def people(entry: Entry) -> str:
-    """Who counts as a person in a data set.
-
-    >>> people({"persons": {"described": "2 people, 3 pictures; each person counts once", "column": "name"}})
-    '2 people, 3 pictures; each person counts once (by the column name)'
-    """
+    """Who counts as a person in a data set."""
     known = entry.get("persons") or {}
     by = f"by the column {known['column']}" if known.get("column") else "no column says who is shown"
     return f"{known['described']} ({by})" if known else ""

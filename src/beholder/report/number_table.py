@@ -63,11 +63,7 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
 
 
 def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, object]:
-    """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own.
-
-    >>> packed(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])])["fields"]
-    {'a': {'words': ['x'], 'cells': [0, None, 0]}}
-    """
+    """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own."""
     used = {*filters, *(name for column in columns for name in (*column.fields, *column.small))}
     return {
         "rows": table.height,

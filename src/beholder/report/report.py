@@ -272,11 +272,7 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
 
 
 def slug(text: str) -> str:
-    """A text as part of an address; one too long for a file's name ends in a digest.
-
-    >>> slug("apa glasshouse/contrastive: bias"), len(slug("long " * 99))
-    ('apa-glasshouse-contrastive-bias', 181)
-    """
+    """A text as part of an address; one too long for a file's name ends in a digest."""
     short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     return short if len(short) <= LONGEST_SLUG else f"{short[: LONGEST_SLUG - 40]}-{digest(text)}"
 

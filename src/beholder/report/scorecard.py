@@ -172,11 +172,7 @@ def _as_said(finding: Finding) -> Result:
 
 
 def in_words(value: float, unit: str, landmark: float | None, *, bare: bool = False) -> str:
-    """A number for a reader who knows no units: ratios and their logarithms as times; `bare` without such a word.
-
-    >>> in_words(0.4, "ratio", 1.0), in_words(-0.82, "natural logarithm", 0.0), in_words(0.0006, "share", 0.0)
-    ('0.40 times', '0.44 times', '0.06 %')
-    """
+    """A number for a reader who knows no units: ratios and their logarithms as times; `bare` without such a word."""
     if unit in ("ratio", "natural logarithm"):
         return ratio(value if unit == "ratio" else math.exp(value)) + ("" if bare else " times")
     text = percent(value) if unit == "share" and value >= 0 else quantity(value, unit, landmark)

@@ -129,11 +129,7 @@ class _Vocabulary:
 
 
 def _variants(answer: str) -> list[str]:
-    """The answer as given, then with a blank, then the same in other cases; each once.
-
-    >>> _variants("Yes")
-    ['Yes', ' Yes', 'yes', ' yes', 'YES', ' YES']
-    """
+    """The answer as given, then with a blank, then the same in other cases; each once."""
     spellings = dict.fromkeys([answer, answer.lower(), answer.capitalize(), answer.upper()])
     return [text for spelling in spellings for text in (spelling, f" {spelling}")]
 

@@ -103,9 +103,5 @@ def with_article(words: Iterable[str]) -> dict[str, str]:
 
 
 def article(noun: str) -> str:
-    """`a` or `an`.
-
-    >>> article("actress"), article("US senator")
-    ('an', 'a')
-    """
+    """`a` or `an`."""
     return "an" if noun[0].lower() in "aeiou" and not noun.startswith("US ") else "a"

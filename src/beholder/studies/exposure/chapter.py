@@ -287,11 +287,7 @@ def _ratio(row: Result | None) -> Cell:
 
 
 def plain(value: float) -> str:
-    """A number with at least two digits that tell it from 0, and a true minus sign.
-
-    >>> plain(1234.5), plain(-0.1234), plain(0.00123), plain(0)
-    ('1,234', '−0.12', '0.0012', '0')
-    """
+    """A number with at least two digits that tell it from 0, and a true minus sign."""
     size = abs(value)
     if size >= 100 or size < 1e-9:
         text = f"{value:,.0f}"

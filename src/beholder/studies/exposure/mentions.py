@@ -49,11 +49,7 @@ def words_of(text: str) -> list[str]:
 
 
 def folded(text: bytes) -> bytes:
-    """A text without capitals and accents: words, line ends, and blanks for anything else.
-
-    >>> folded("Élan, vital\\nO'Neil\\n".encode())
-    b'elan  vital\\no neil\\n'
-    """
+    """A text without capitals and accents: words, line ends, and blanks for anything else."""
     return text.translate(_LETTERS) if text.isascii() else _without_accents(text).translate(_LETTERS, bytes([_GONE]))
 
 

@@ -39,11 +39,7 @@ WORD_PAIRS = (("actor", "actress"),)  # who is called by the other word is not c
 
 
 def correct_occupation(pool: str, group: str) -> str:
-    """The right answer at the occupation level; for actors it depends on the gender word.
-
-    >>> correct_occupation("actors", "woman"), correct_occupation("athletes", "woman")
-    ('actress', 'athlete')
-    """
+    """The right answer at the occupation level; for actors it depends on the gender word."""
     return PLAYERS.get(group, "actor") if pool == "actors" else OCCUPATIONS.get(pool, pool)
 
 
@@ -53,11 +49,7 @@ def words_for(occupation: str) -> tuple[str, ...]:
 
 
 def either_word(occupation: str) -> str:
-    """An occupation by all its words.
-
-    >>> either_word("actress"), either_word("teacher")
-    ('actor or actress', 'teacher')
-    """
+    """An occupation by all its words."""
     return " or ".join(words_for(occupation))
 
 
