@@ -17,8 +17,7 @@ from typing import NamedTuple
 from pipeline import processor_seconds
 from rehearsal import Shape
 
-from beholder.cost.estimate import CORES, Cost, CostOptions, costs, device, on_gpu, opened_dataset
-from beholder.cost.rehearsal import SECONDS
+from beholder.cost.estimate import CORES, SECONDS, Cost, CostOptions, costs, device, on_gpu, opened_dataset
 from beholder.cost.subject import Subject, subject_of
 from beholder.cost.work import ASSUMED_BYTES, KEY, PACKED, Asked, Pictures, Work, asked_about, reading
 from beholder.models.load import load_model

@@ -10,7 +10,7 @@ import pytest
 
 from beholder.calibration.claims import SCHEMA, judged
 from beholder.core.errors import UsageError
-from beholder.report.calibration import BEGIN, END, heat_cell, heats, render_calibration, write_into
+from beholder.report.replication import BEGIN, END, heat_cell, heats, render_calibration, write_into
 
 
 @pytest.fixture

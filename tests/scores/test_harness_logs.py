@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from beholder.core.errors import BadScores
-from beholder.scores.harness_logs import is_harness_log, read_harness_log
+from beholder.scores.imported import is_harness_log, read_harness_log
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 INSPECT, LMMS = EXAMPLES / "inspect_ai.eval", EXAMPLES / "lmms_samples_beholder.jsonl"

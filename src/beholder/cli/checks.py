@@ -18,8 +18,16 @@ from beholder.cli.options import writable
 from beholder.core.errors import UsageError
 from beholder.core.progress import silent
 from beholder.models.catalog import find_model
-from beholder.report.calibration import write_calibration, write_into
-from beholder.report.replication import as_records, consistency, counts, ledger, printed_name, write_replication
+from beholder.report.replication import (
+    as_records,
+    consistency,
+    counts,
+    ledger,
+    printed_name,
+    write_calibration,
+    write_into,
+    write_replication,
+)
 
 SPEED = Path(__file__).parents[3] / "speed"  # not installed: the timings lie beside the sources in a clone
 
