@@ -61,7 +61,7 @@ class Embedder(Scorer, Protocol):
         ...
 
 
-def begun(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[[], Floats]:
+def start_embedding(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[[], Floats]:
     """Start on a batch where the scorer can leave it to its device; what is returned waits for the unit vectors."""
     if begin := getattr(scorer, "begin_embedding", None):
         waiting: Callable[[], Floats] = begin(pictures)
@@ -129,11 +129,7 @@ class CutTexts:
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """Consecutive parts of at most `size`, in order.
-
-    >>> list(batches([1, 2, 3], 2))
-    [[1, 2], [3]]
-    """
+    """Consecutive parts of at most `size`, in order."""
     for start in range(0, len(items), max(size, 1)):
         yield items[start : start + max(size, 1)]
 
