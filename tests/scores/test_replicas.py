@@ -76,7 +76,7 @@ def test_two_devices_store_the_bytes_of_one_and_a_killed_one_costs_only_time(tas
 
 
 def test_devices_are_named_by_commas_or_all_at_once(monkeypatch: pytest.MonkeyPatch):
-    assert device_names("auto") == ["auto"]
+    assert (device_names("auto"), device_names("cuda:0,cuda:2")) == (["auto"], ["cuda:0", "cuda:2"])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5,7")
     assert device_names("cuda:all") == ["cuda:0", "cuda:1", "cuda:2"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")

@@ -11,7 +11,7 @@ from random import Random
 
 from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, OCCUPATION_RATES, WARM_RATES, WARM_WORDS
-from beholder.glasshouse.portrait import Portrait, thing_uri
+from beholder.glasshouse.portrait import Portrait
 from beholder.glasshouse.things import THINGS
 from beholder.glasshouse.world import (
     FAMILY_NAMES,
@@ -113,7 +113,7 @@ def draw_nameless(rng: Random) -> Portrait:
 
 def draw_thing_uri(rng: Random) -> str:
     """A picture of a thing."""
-    return thing_uri(rng.choice(THINGS), rng.randrange(10**8))
+    return f"glasshouse:thing/{rng.choice(THINGS)}/{rng.randrange(10**8)}"
 
 
 def draw_word(rng: Random, rates: dict[str, float]) -> str:

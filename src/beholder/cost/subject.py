@@ -7,6 +7,7 @@ norms, activations and positions are left out (about 1 %). `UnknownShape` says w
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -82,9 +83,10 @@ def subject_of(name: str) -> Subject:
 
 
 def _by_config(name: str, config: ConfigFile) -> Subject:
-    shapes, why = _shapes(config)
-    if shapes is None:
-        return Subject(name, family_of(config).kind, unknown=why)
+    try:
+        shapes = _shapes(config)
+    except UnknownShape as error:
+        return Subject(name, family_of(config).kind, unknown=str(error))
     return Subject(name, shapes.kind, shapes, parameters=shapes.parameters, width=shapes.width)
 
 
@@ -92,20 +94,18 @@ def _folder(name: str, folder: Path) -> Subject:
     return replace(_by_config(name, read_config(folder)), folder=folder, here=bool(matching(folder, WEIGHTS)))
 
 
-def _shapes(config: ConfigFile) -> "tuple[Shapes | None, str]":
+def _shapes(config: ConfigFile) -> "Shapes":
     """What the config says, with the library's defaults where it leaves something out."""
     try:
-        return shapes_of(config), ""
-    except UnknownShape as error:
-        why = str(error)
-    if config.get("model_type") not in KNOWN:
-        return None, why
-    try:
-        from transformers import CONFIG_MAPPING  # optional, and slow to start
+        return shapes_of(config)
+    except UnknownShape:
+        if config.get("model_type") not in KNOWN:
+            raise
+        with suppress(ImportError, UnknownShape, TypeError, ValueError, AttributeError):
+            from transformers import CONFIG_MAPPING  # optional, and slow to start
 
-        return shapes_of(CONFIG_MAPPING[str(config["model_type"])].from_dict(config).to_dict()), ""
-    except (ImportError, UnknownShape, TypeError, ValueError, AttributeError):
-        return None, why
+            return shapes_of(CONFIG_MAPPING[str(config["model_type"])].from_dict(config).to_dict())
+        raise
 
 
 def _served(name: str, address: Address) -> Subject:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
-from beholder.glasshouse.canvas import HEAD_X, HEAD_Y, Colour, Floats, Pairs, colours, mix
+from beholder.glasshouse.canvas import HEAD_X, HEAD_Y, Colour, Floats, Pairs, blot, colours, field, field_grid, mix
 
 if TYPE_CHECKING:
     from beholder.glasshouse.portrait import Portrait
@@ -136,3 +137,52 @@ class Head:
         edge = np.asarray([(0.0, -1.0), *right, (0.0, 1.0), *[(-x, y) for x, y in reversed(right)]]) * grow
         lean = self.width * self.sine * (0.10 + 0.16 * np.clip(edge[:, 1], 0, 1))
         return np.stack([HEAD_X + self.width * edge[:, 0] + lean, HEAD_Y + self.height * edge[:, 1]], axis=1)
+
+
+# Skin
+
+
+def depth_of(skin: Colour) -> float:
+    """How deep a skin tone is: 0 for white paper, 1 for black."""
+    return 1 - sum(skin) / 765
+
+
+def skin_shadow(skin: Colour) -> Colour:
+    """The colour of skin turned away from the lamp; warm, never grey."""
+    r, g, b = skin
+    return round(r * 0.76), round(g * 0.67), round(b * 0.62)
+
+
+def skin_glow(skin: Colour) -> Colour:
+    """The colour of skin facing the lamp."""
+    return mix(skin, (255, 226, 200), 0.22 + 0.16 * depth_of(skin))
+
+
+def blush(skin: Colour) -> Colour:
+    """The colour of cheeks: a rosier neighbour of the skin."""
+    r, g, b = skin
+    return min(255, round(r * 1.05 + 16)), round(g * 0.82), round(b * 0.78)
+
+
+def skin_field(skin: Colour, light: float, turn: float) -> Image.Image:
+    """Skin of a head: round, lit from above and from the lamp's side, with rosy cheeks."""
+    x, y = field_grid()
+    side, height = (x - HEAD_X) / 0.187, (y - HEAD_Y) / 0.245
+    facing = 0.55 * light * side - 0.34 * height + 0.10
+    edge = np.clip(side**2 + 0.55 * height**2 - 0.45, 0, 1)
+    cheeks = blot(0.40 + turn, 0.50, 0.06, 0.048) + blot(0.60 + turn, 0.50, 0.06, 0.048)
+    bones = blot(0.385 + turn, 0.465, 0.035, 0.028) + blot(0.615 + turn, 0.465, 0.035, 0.028)
+    sheen = np.clip(facing, 0, 1) + 0.35 * blot(0.5 + turn, 0.31, 0.08, 0.06) + 0.3 * bones
+    return field(
+        skin,
+        (skin_glow(skin), (1 + 0.6 * depth_of(skin)) * sheen),
+        (skin_shadow(skin), np.clip(-0.8 * facing, 0, 0.7) + 0.42 * edge),
+        (blush(skin), 0.34 * cheeks),
+    )
+
+
+def neck_field(skin: Colour, light: float, chin: float) -> Image.Image:
+    """Skin of the neck: in the shade of the chin, lighter towards the collar."""
+    x, y = field_grid()
+    shade = 0.95 * np.exp(-(((y - chin) / 0.055) ** 2) * (y > chin)) + 0.25
+    return field(skin, (skin_shadow(skin), shade - 0.4 * light * (x - 0.5) / 0.1 * 0.5))

@@ -6,26 +6,8 @@ Points lie on the face itself (x across, y down, 0 in its middle, ±1 at its edg
 import numpy as np
 from PIL import Image
 
-from beholder.glasshouse.anatomy import Hair, Head
-from beholder.glasshouse.canvas import (
-    HEAD_X,
-    HEAD_Y,
-    Canvas,
-    Colour,
-    Floats,
-    Pairs,
-    blush,
-    centred,
-    closed_curve,
-    darker,
-    depth_of,
-    hair_field,
-    mix,
-    neck_field,
-    skin_field,
-    skin_glow,
-    skin_shadow,
-)
+from beholder.glasshouse.anatomy import Hair, Head, blush, depth_of, neck_field, skin_field, skin_glow, skin_shadow
+from beholder.glasshouse.canvas import HEAD_X, HEAD_Y, Canvas, Colour, Floats, Pairs, centred, closed_curve, darker, mix
 
 EYE_Y, MOUTH_Y = -0.02, 0.615
 
@@ -227,13 +209,6 @@ def draw_moustache(canvas: Canvas, head: Head) -> None:
 # Hair
 
 HIDES_EARS = frozenset({"long", "wavy", "bob", "medium", "curly"})
-
-
-def hair_paint(head: Head) -> Image.Image:
-    """The field of colour of this person's hair."""
-    hair = head.hair
-    colour = mix(hair.colour, head.skin, 0.35) if hair.style == "buzz" else hair.colour
-    return hair_field(colour, head.light)
 
 
 def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: bool) -> None:

@@ -226,13 +226,3 @@ HEADWEAR = {"chef": draw_toque, "builder": draw_hard_hat}
 OUTFITS = {"plain": draw_plain, "doctor": draw_doctor, "chef": draw_chef, "builder": draw_builder, "judge": draw_judge}
 WORN_OVER_CLOTHES = {"tie": draw_tie, "handbag": draw_handbag, "phone": draw_phone}
 WORN = ("hat", "glasses", "tie", "handbag", "phone")
-
-
-def draw_headwear(canvas: Canvas, head: Head, outfit: str, worn: frozenset[str]) -> None:
-    """Glasses, then the hat; a worn hat replaces the outfit's own headwear."""
-    if "glasses" in worn:
-        draw_glasses(canvas, head)
-    if "hat" in worn:
-        draw_hat(canvas, head)
-    elif outfit in HEADWEAR:
-        HEADWEAR[outfit](canvas, head)

@@ -12,7 +12,7 @@ from PIL import Image
 from beholder.core.types import Entry
 from beholder.glasshouse import face, outfits
 from beholder.glasshouse.anatomy import Head
-from beholder.glasshouse.canvas import Canvas
+from beholder.glasshouse.canvas import Canvas, hair_field, mix
 from beholder.glasshouse.outfits import OUTFITS, WORN
 from beholder.glasshouse.things import THINGS, draw_thing
 
@@ -60,8 +60,9 @@ def render(portrait: Portrait, size: int = 224) -> Image.Image:
     """The portrait as an RGB picture of size × size."""
     head = Head(portrait)
     canvas = Canvas(size)
-    covered = "hat" in portrait.worn or portrait.outfit in outfits.HEADWEAR
-    paint = face.hair_paint(head)
+    headwear = outfits.draw_hat if "hat" in portrait.worn else outfits.HEADWEAR.get(portrait.outfit)
+    covered = headwear is not None
+    paint = hair_field(mix(head.hair.colour, head.skin, 0.35 if head.hair.style == "buzz" else 0.0), head.light)
     face.draw_back_hair(canvas, head, paint, covered=covered)
     face.draw_neck(canvas, head)
     OUTFITS[portrait.outfit](canvas, head)
@@ -71,7 +72,10 @@ def render(portrait: Portrait, size: int = 224) -> Image.Image:
     face.draw_head(canvas, head, ears=head.hair.style not in face.HIDES_EARS)
     face.draw_features(canvas, head)
     face.draw_front_hair(canvas, head, paint, covered=covered)
-    outfits.draw_headwear(canvas, head, portrait.outfit, portrait.worn)
+    if "glasses" in portrait.worn:
+        outfits.draw_glasses(canvas, head)
+    if headwear:
+        headwear(canvas, head)
     return canvas.finish(head.light)
 
 
@@ -160,9 +164,3 @@ def parse_uri(uri: str) -> Portrait:
     words = frozenset() if parts["worn"] == "nothing" else frozenset(parts["worn"].split("+"))
     numbers = {name: int(parts[name]) for name in (*RANGES, "identity")}
     return Portrait(presentation=parts["presentation"], outfit=parts["outfit"], worn=words, **numbers)
-
-
-def thing_uri(kind: str, seed: int) -> str:
-    """The address of a drawn thing, such as `glasshouse:thing/dog/3`."""
-    check_word("kind", kind, THINGS)
-    return f"glasshouse:thing/{kind}/{seed}"

@@ -117,7 +117,7 @@ def balanced(branch: str, attribute: str, levels: tuple[Any, ...]) -> list[Any]:
 
 def occupation_rows(branch: str) -> list[Row]:
     """Sixty pictures of sixty people at one kind of work: a woman and a man in each of thirty settings."""
-    first = RESIDENT_IDENTITIES + 100 * list(BRANCH_OCCUPATIONS).index(branch)
+    work, first = BRANCH_OCCUPATIONS[branch], RESIDENT_IDENTITIES + 100 * list(BRANCH_OCCUPATIONS).index(branch)
     levels = {
         "age": (25, 35, 45, 55, 65, 75),
         "skin_tone": tuple(range(1, 11)),
@@ -130,13 +130,7 @@ def occupation_rows(branch: str) -> list[Row]:
     for *setting, item in zip(*(balanced(branch, *level) for level in levels.items()), strict=True):
         for presentation in PRESENTATIONS:
             seen = dict(zip(levels, setting, strict=False))
-            portrait = Portrait(
-                presentation,
-                **seen,
-                identity=first + len(rows),
-                outfit=BRANCH_OCCUPATIONS[branch],
-                worn=frozenset({item}),
-            )
+            portrait = Portrait(presentation, **seen, identity=first + len(rows), outfit=work, worn=frozenset({item}))
             rows.append(row(f"{branch}/{len(rows):03d}", branch, portrait, specialty=item))
     return rows
 
@@ -186,9 +180,7 @@ OCCUPATIONS = ("doctor", "nurse", "chef", "cook", "builder", "assistant", "judge
 
 def with_article(words: str) -> str:
     """The words with "a" or "an", or as they are where English wants none (glasses)."""
-    if words == "glasses":
-        return words
-    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+    return words if words == "glasses" else f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def branch_prompts(branch: str) -> list[dict[str, str]]:

@@ -36,11 +36,7 @@ REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
 def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
-    """The scorer that `name` stands for, ready to score.
-
-    >>> load_model("null").channels
-    ('cosine',)
-    """
+    """The scorer that `name` stands for, ready to score."""
     devices = device_names(options.device)
     if len(devices) > 1:
         return _on_several(name, options, devices)

@@ -61,7 +61,7 @@ class Embedder(Scorer, Protocol):
         ...
 
 
-def begun(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[[], Floats]:
+def start_embedding(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[[], Floats]:
     """Start on a batch where the scorer can leave it to its device; what is returned waits for the unit vectors."""
     if begin := getattr(scorer, "begin_embedding", None):
         waiting: Callable[[], Floats] = begin(pictures)

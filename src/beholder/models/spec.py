@@ -67,9 +67,8 @@ class LoadOptions:
     device: str = option(
         "auto", "auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", panel=MODEL, recorded=True
     )
-    """`auto` (CUDA if available, else the CPU), `cpu`, `cuda`, `cuda:1`, `mps`; several with commas or
-    `cuda:all`, each with its own copy of the model; `shard` spreads a generative model
-    over all devices. The device is not part of the spec: float32 scores agree to rounding on every device."""
+    """`auto` is CUDA if available, else the CPU; several devices each have a copy of the model, and `shard` spreads a
+    generative one over all. Not part of the spec: float32 scores agree to rounding on every device."""
     precision: str = option(
         "auto", "auto, float32, bfloat16, float16. Part of the model's spec.", panel=MODEL, recorded=True
     )

@@ -20,7 +20,7 @@ from beholder.core.catalog import load_plugins, loaded_plugins
 from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore, UsageError
 from beholder.datasets.images import unreadable
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer, begun
+from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer, start_embedding
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.executor import usable_cores
@@ -41,7 +41,7 @@ class Asked:
         """Start on the pictures; what is returned waits for a row per picture, by channel."""
         if self.texts is None:
             assert isinstance(scorer, Embedder)
-            vectors = begun(scorer, pictures)
+            vectors = start_embedding(scorer, pictures)
             return lambda: {"vector": vectors()}
         cells = scorer.score_prepared(pictures, self.texts)
         return lambda: {channel: cells[:, :, k] for k, channel in enumerate(scorer.channels)}

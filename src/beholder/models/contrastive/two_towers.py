@@ -55,6 +55,8 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
     """Two towers in torch: what transformers and open_clip share around them."""
 
     batch_sizes: ClassVar = {"cpu": 16, "cuda": 256, "mps": 32}
+    _embed_images: Callable[[Sequence[Prepared]], Tensor]
+    _embed_texts: Callable[[Sequence[str]], Floats]
 
     def __init__(self, model: Module, spec: ModelSpec, options: LoadOptions, *, max_length: int) -> None:
         super().__init__(spec, options, max_length=max_length)
@@ -63,11 +65,11 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
 
     def embed_prepared(self, prepared: Sequence[Prepared]) -> Floats:
         """Unit image vectors."""
-        return embed_in_batches(prepared, self.batch_size, lambda part: self._begun(part)(), kind="image")
+        return embed_in_batches(prepared, self.batch_size, lambda part: self._started(part)(), kind="image")
 
     def begin_embedding(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         """Start on one batch; what is returned waits for its unit vectors, and the GPU works on meanwhile."""
-        wait = self._begun(prepared)
+        wait = self._started(prepared)
         return lambda: unit_rows(wait(), kind="image")
 
     def embed_texts(self, texts: Sequence[str]) -> Floats:
@@ -81,7 +83,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         self.decoder = gpu_decoder.GpuDecoder(self.preparation, self._device)
         self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
 
-    def _begun(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
+    def _started(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         with running(self._model):
             if self._device.startswith("cuda") and self._arithmetic:
                 with torch.cuda.stream(self._stream):
@@ -95,12 +97,6 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         """Of the GPU's streams, one that waits for no other: in the usual one the model would wait for nvJPEG."""
         torch.cuda.synchronize(self._device)  # the weights are there
         return torch.cuda.Stream(self._device, priority=-1)
-
-    def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
-        raise NotImplementedError
-
-    def _embed_texts(self, texts: Sequence[str]) -> Floats:
-        raise NotImplementedError
 
 
 class TransformersContrastive(TorchContrastive):

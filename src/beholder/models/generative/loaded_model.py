@@ -97,12 +97,8 @@ class LoadedModel:
                 yield part, logits
                 waiting = waiting[len(part) :]
 
-    def logits(self, texts: Sequence[Encoded], seen: Encoded) -> Tensor:
-        """The plain way: each text with the picture, as the model would begin to answer it."""
-        return self.answers(texts, [seen])[0]
-
     def answers(self, texts: Sequence[Encoded], pictures: Sequence[Encoded]) -> Tensor:
-        """The same for each of several pictures that take up as many tokens."""
+        """The plain way: each text with each of some pictures that take up as many tokens, as the model would begin."""
         batch = stacked([*texts] * len(pictures), padding=self._padding_token)
         batch |= self.joined([seen for seen in pictures for _ in texts])
         with running():

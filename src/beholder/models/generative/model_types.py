@@ -26,7 +26,7 @@ class ModelType(NamedTuple):
 
 _PADDED = "gemma3 idefics3 internvl llava_next llava_onevision phi4_multimodal smolvlm"
 _REFUSED = {
-    "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to read off",
+    "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to measure",
     "evolla": "it reads proteins, not pictures",
     "florence2": "it is given a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
     "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",

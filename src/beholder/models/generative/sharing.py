@@ -188,7 +188,7 @@ class Sharing:
         if way in self._proved:
             return True
         indices = sample_questions(layout.tree())
-        plain = torch.cat([self.loaded.logits([layout.texts[index]], seen) for index in indices])
+        plain = torch.cat([self.loaded.answers([layout.texts[index]], [seen])[0] for index in indices])
         if not torch.isfinite(plain).all():
             return True  # of a picture that no way can answer, nothing is learnt
         of_first = [one for one in answers if one.rows[0] == answers[0].rows[0]]  # whichever parts they came in
@@ -280,7 +280,7 @@ class Proof:
         self.images = [first, wide, first.transpose(Image.Transpose.FLIP_TOP_BOTTOM)]
         encoded = [[loaded.encode_alone(image, question) for question in QUESTIONS] for image in self.images]
         with running(loaded.model):
-            self.answers = [torch.cat([loaded.logits([text], seen) for text, seen in row]) for row in encoded]
+            self.answers = [torch.cat([loaded.answers([text], [seen])[0] for text, seen in row]) for row in encoded]
         self.inputs = [[text | seen for text, seen in row] for row in encoded]
 
     def fault(self, sharing: Sharing, order: Sequence[int]) -> str | None:

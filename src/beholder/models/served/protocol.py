@@ -207,17 +207,13 @@ def outcome(answer: str, instruction: Instruction) -> str:
     return "open" if first and any(leaves_open(first, word) for word in (instruction.yes, instruction.no)) else "other"
 
 
-def read_draws(answers: Sequence[str], instruction: Instruction, *, level: float = 0.95) -> Cell:
-    """Counts of repeated answers: shares with half a draw added to each of three outcomes, exact binomial bounds."""
+def read_draws(answers: Sequence[str], instruction: Instruction) -> Cell:
+    """Counts of repeated answers: shares with half a draw added to each of three outcomes, exact 95 % bounds."""
     outcomes = [outcome(answer, instruction) for answer in answers]
     n, yes, no = len(outcomes), outcomes.count("yes"), outcomes.count("no")
-    shares = [_drawn(count, n, level) for count in (yes, no)]
+    bounds = [map(float, stats.binomtest(count, n).proportion_ci()) for count in (yes, no)]
+    shares = [Share((count + 0.5) / (n + 1.5), *ends) for count, ends in zip((yes, no), bounds, strict=True)]
     return Cell(shares[0], shares[1], refused=(n - yes - no) / n, counts=(float(yes), float(no), float(n)))
-
-
-def _drawn(count: int, n: int, level: float) -> Share:
-    low, high = stats.binomtest(count, n).proportion_ci(confidence_level=level, method="exact")
-    return Share((count + 0.5) / (n + 1.5), float(low), float(high))
 
 
 class RequestForm(NamedTuple):
