@@ -1,8 +1,8 @@
 """Study: a question about how a model sees people, declared as a value.
 
-A study says which images meet which prompts (`tasks`) and what is read off the scores (`measures`). A measure is a pure
-function of the filled matrices; whatever else it needs is in `MeasureOptions`. Everything else about the study (its
-chapter of the report, planning, calibration trials, printed numbers) lies in the same folder. It is named here as
+A study says which images meet which prompts (`tasks`) and what is computed from the scores (`measures`). A measure is a
+pure function of the filled matrices; whatever else it needs is in `MeasureOptions`. Everything else about the study
+(its chapter of the report, planning, calibration trials, printed numbers) lies in the same folder. It is named here as
 `module:attribute` and loaded when it is needed.
 """
 

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from beholder.comparison.groups import people_of
-from beholder.studies.gras.gaps import Intersections, intersections
-from beholder.studies.gras.groups import Answers
+from beholder.studies.gras.groups import Answers, Intersections, intersections
 
 
 def crossed(

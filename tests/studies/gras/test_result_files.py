@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from beholder.metrics.group_tests import GroupTest, Moments
-from beholder.studies.gras.gaps import above_mean
-from beholder.studies.gras.groups import Compared
+from beholder.studies.gras.groups import Compared, above_mean
 from beholder.studies.gras.prompts import VALENCES, read_traits
 from beholder.studies.gras.study import gras_results
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from beholder.studies.gras.gaps import above_mean
+from beholder.studies.gras.groups import above_mean
 
 
 def test_a_trait_counts_that_lies_above_in_every_wording_and_was_asked_everywhere() -> None:

@@ -17,16 +17,10 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import Task
 from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts
 from beholder.studies.printed import Cell, Printed, Source
+from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.published import scale_rows
-from beholder.studies.public_figures.study import (
-    figure_task,
-    figure_tasks,
-    public_figure_measures,
-    public_figure_metrics,
-    ratio_plan,
-)
 from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Option, Plans, Study, Tells
 
 EIGHT = "eight occupations, without actress"  # the variant of rows that were measured with `--options 8`
@@ -123,7 +117,7 @@ def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS)) -> list[Task]:
     """Two tasks for each branch: association prompts and names."""
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
-    return figure_tasks("apa", partial(association_prompts, options=options), NAME_PROMPT, dataset)
+    return figures.figure_tasks("apa", partial(association_prompts, options=options), NAME_PROMPT, dataset)
 
 
 def drawn_tasks(dataset: Dataset) -> list[Task]:
@@ -134,7 +128,8 @@ def drawn_tasks(dataset: Dataset) -> list[Task]:
         for kind in (ASSOCIATION, IDENTITY):
             mine = [row for row in rows if row["branch"] == branch]
             if prompts := [row for row in mine if (row["level"] == IDENTITY) is (kind == IDENTITY)]:
-                tasks.append(figure_task(kind, branch, part, prompt_set(f"glasshouse/{branch}/{kind}", prompts)))
+                own = prompt_set(f"glasshouse/{branch}/{kind}", prompts)
+                tasks.append(figures.figure_task(kind, branch, part, own))
     return tasks
 
 
@@ -171,7 +166,7 @@ def configured(study: Study, options: Fields) -> Study:
 
 def apa_study(options: int = len(OCCUPATIONS)) -> Study:
     """APA with nine occupations as in the released prompts, or with eight of them."""
-    measures = public_figure_measures("apa", {**POOLS, **DRAWN_POOLS})
+    measures = figures.public_figure_measures("apa", {**POOLS, **DRAWN_POOLS})
     if options < len(OCCUPATIONS):
         measures = tuple(partial(_over_eight, each) for each in measures)
     return Study(
@@ -185,7 +180,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         asks=Asks(datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch"),
         measures=Measures(
             functions=measures,
-            metrics=public_figure_metrics("apa"),
+            metrics=figures.public_figure_metrics("apa"),
             across=scale_rows,
             compares=("gender",),
             within=("branch",),
@@ -214,4 +209,4 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
 
 
 APA = apa_study()
-plan = partial(ratio_plan, "apa", {**POOLS, **DRAWN_POOLS})
+plan = partial(figures.ratio_plan, "apa", {**POOLS, **DRAWN_POOLS})

@@ -5,33 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from beholder.chapter.chapter import (
-    EQUIVALENCE,
-    INTERVALS,
-    MEANINGS,
-    Cell,
-    Chapter,
-    Column,
-    Question,
-    Table,
-    p_cell,
-    percent_cell,
-    tabled,
-)
+from beholder.chapter import chapter, numbers
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.charts import Figure, dots, each_model, sentence
 from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
-from beholder.chapter.numbers import (
-    ABSENT,
-    Result,
-    has_interval,
-    listed,
-    percent,
-    plural,
-    points,
-    points_decimals,
-    points_range,
-    row_p_value,
-)
+from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
@@ -95,8 +73,8 @@ def _what(row: Result) -> str:
 
 
 def _bracket(row: Result) -> str:
-    bounds = f"95 % interval {points_range(row)} points" if has_interval(row) else "no interval"
-    p_value = "" if row["p_value"] is None else f", p {row_p_value(row)}"
+    bounds = f"95 % interval {numbers.points_range(row)} points" if has_interval(row) else "no interval"
+    p_value = "" if row["p_value"] is None else f", p {numbers.row_p_value(row)}"
     return f"{bounds}{p_value}, n = {row['n']:,}"
 
 
@@ -178,7 +156,7 @@ def _shares(rows: list[Result]) -> str:
 JUDGED = (
     f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
 )
-TESTED: tuple[Column, ...] = (("p", p_cell), ("n", "n"))
+TESTED: tuple[Column, ...] = (("p", chapter.p_cell), ("n", "n"))
 TABLES: dict[str, tuple[str, str, list[Column]]] = {
     "gap": (
         "Gaps between groups",
@@ -225,10 +203,10 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
             yield _table(part, rows, LEFT, [*columns, *TESTED], title, f"{caption} {JUDGED}")
     if rows := differences(part, "equivalence"):
         title = f"Are groups shown to be within {100 * rows[0]['delta']:g} points?"
-        caption = f"{EQUIVALENCE} In points, for all prompts and attributes together."
+        caption = f"{chapter.EQUIVALENCE} In points, for all prompts and attributes together."
         verdict: Column = ("Verdict", lambda row: Cell(row["equivalence"], strong=True))
         columns = [("Bound", lambda row: points(row["value"])), verdict]
-        yield _table(part, rows, LEFT, columns, title, caption)._replace(notes=MEANINGS)
+        yield _table(part, rows, LEFT, columns, title, caption)._replace(notes=chapter.MEANINGS)
     yield from _balance_tables(part)
     rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
     for level in dict.fromkeys(row["template"] for row in rows):
@@ -245,7 +223,7 @@ def _table(
 
 
 def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
-    lines = _by_group(rows, ("model", "metric", "concept"), percent_cell)
+    lines = _by_group(rows, ("model", "metric", "concept"), chapter.percent_cell)
     most: dict[str | None, int] = {}
     for row in rows:
         most[row["group"]] = max(row["n"], most.get(row["group"], 0))
@@ -269,7 +247,7 @@ def _by_group(rows: list[Result], keys: Sequence[str], make: Callable[[Result], 
 
 def _cell_of(group: str | None) -> Callable[[Result], Cell | str]:
     """A group's cell; a group may have any name."""
-    return lambda line: line["cells"].get(group, Cell(ABSENT))
+    return lambda line: line["cells"].get(group, Cell(numbers.ABSENT))
 
 
 def _prompts(level: str | None, attribute: str | None) -> str:

@@ -5,18 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from beholder.chapter.chapter import (
-    INTERVALS,
-    Cell,
-    Chapter,
-    Column,
-    Question,
-    Table,
-    p_cell,
-    percent_cell,
-    points_cell,
-    tabled,
-)
+from beholder.chapter import chapter
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, points_cell, tabled
 from beholder.chapter.finding import by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, MINUS, Result, drawn, has_interval, percent, points, points_range, signed
 from beholder.comparison.family import DIFFERENCE
@@ -130,7 +120,7 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
     empty = {"p": "", "found": ""}
     for group in findings.groups(rows):
         row = one_row(rows, "mean_average_precision", group=group)
-        yield {"images": group, "mean": percent_cell(row, strong=True), "row": row, **empty}
+        yield {"images": group, "mean": chapter.percent_cell(row, strong=True), "row": row, **empty}
     for pair in findings.pairs(rows):
         compared = findings.of_pair(rows, pair)
         published, width, chance, found = (
@@ -161,7 +151,7 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
     lines = _lines(part, _widest(number), ["average_precision"])
     words = metric_rows(part, "word_alignment").height > 0
     columns: list[Column] = [
-        *_both(part, "", "average_precision", percent_cell),
+        *_both(part, "", "average_precision", chapter.percent_cell),
         ("Published", lambda line: signed(line["raw"])),
         ("Matched", lambda line: Cell(signed(line["value"]), points_range(line), strong=line["found"])),
         ("p", p_cell),
@@ -192,7 +182,7 @@ def calibration_table(part: pl.DataFrame) -> Table:
     columns = [
         *_both(part, "Off by, ", "miscalibration", _root_cell),
         ("p", lambda line: p_cell(line)._replace(strong=line["found"])),
-        *_both(part, "ECE, ", "ece", percent_cell),
+        *_both(part, "ECE, ", "ece", chapter.percent_cell),
         *((head, _other(gap, points_cell)) for head, gap in gaps.items()),
     ]
     return _table(part, lines, _left(part), columns, "calibration", "Calibration: the widest gaps")

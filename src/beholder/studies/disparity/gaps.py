@@ -16,15 +16,14 @@ from beholder.core.results import Row
 from beholder.core.types import Codes, Floating, Ints, Mask
 from beholder.metrics import average_precision
 from beholder.metrics.average_precision import LeaveOneOut, Precision, left_out, measured, resampled, shuffled
-from beholder.metrics.intervals import Interval, Reach, centred_interval, exact_proportion_interval
-from beholder.studies.disparity.scores import Cells, ConceptScores, Sides
+from beholder.metrics.intervals import Reach, exact_proportion_interval
+from beholder.studies.disparity.scores import NONE, ROUNDING, Cells, ConceptScores, Sides, spread
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
 AP, COUNT = "average precision", "concepts"
-NONE, NO_REACH = Interval(np.nan, np.nan), Reach(np.nan, np.nan)
+NO_REACH = Reach(np.nan, np.nan)
 FAULTLESS = "ranked without an error, or all scores equal: no interval"
-ROUNDING = 1e-5  # draws are float32: intervals narrower than this are rounding
 FOUND_IN_FOUR_OF_FIVE = 2.8015852181129683  # standard errors of a gap that has p ≤ 0.05 in four of five data sets
 ALONE = "found at p ≤ 0.05 in four of five such data sets; for one concept alone"
 TOGETHER = "bounds hold for all concepts and the mean at once"
@@ -140,12 +139,6 @@ def _mean(values: Floating | Cells, *, axis: int) -> Cells:
     there = np.isfinite(values)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(there, values, 0.0).sum(axis=axis) / there.sum(axis=axis))
-
-
-def spread(draws: Floating | Cells, value: float) -> Interval:
-    """The interval around a value; none where all draws are equal, because they say nothing about other images."""
-    low, high = centred_interval(draws, value)
-    return Interval(low, high) if high - low > ROUNDING else NONE
 
 
 def find_gaps(data: ConceptScores, options: MeasureOptions) -> Gaps:

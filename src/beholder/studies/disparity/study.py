@@ -25,7 +25,6 @@ from beholder.prompts.prompt_set import read_templates
 from beholder.scores.score_matrix import Task
 from beholder.studies.disparity import prompts, scores
 from beholder.studies.disparity.agreement import agreement, word_rows
-from beholder.studies.disparity.confidence import calibration_rows
 from beholder.studies.disparity.gaps import AP, cause_rows, find_gaps, gap_rows, widened
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, ConceptScores, Confidence
 from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
@@ -69,7 +68,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         data = scores.read_concept_scores(matrices["disparity"], chosen.by, options.person)
         gaps = find_gaps(data, options)
         rows = list(gap_rows(gaps))
-        rows += calibration_rows(data, scores.read_confidence(data, chosen.calibration, options), options)
+        rows += scores.calibration_rows(data, scores.read_confidence(data, chosen.calibration, options), options)
         yield from rows
         if chosen.word_vectors is not None:
             yield from word_rows(gaps, rows, chosen.word_vectors, chosen.ambiguous, every=options.compat)
@@ -171,7 +170,7 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     data = scores.concept_scores(images, "gender", concepts, cells, present, dataset, options.person)
     yield from gap_rows(find_gaps(data, options))
     confidence = np.where(np.isnan(cells), np.nan, np.where(cells > 0, SURE, 1 - SURE))
-    yield from calibration_rows(data, Confidence(confidence, "a world's"), options)
+    yield from scores.calibration_rows(data, Confidence(confidence, "a world's"), options)
 
 
 TRIALS = Trial(

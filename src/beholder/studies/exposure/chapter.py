@@ -8,34 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from beholder.chapter.chapter import (
-    INTERVALS,
-    Cell,
-    Chapter,
-    Column,
-    Question,
-    Table,
-    notes_of,
-    p_cell,
-    percent_cell,
-    ratio_cell,
-    rows_of,
-    tabled,
-)
+from beholder.chapter import chapter, numbers
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.charts import Axis, Figure, dots, forest, ratio_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
-from beholder.chapter.numbers import (
-    ABSENT,
-    MINUS,
-    Result,
-    has_interval,
-    listed,
-    log_distance,
-    plural,
-    ratio,
-    ratio_decimals,
-    row_p_value,
-)
+from beholder.chapter.numbers import Result, has_interval, listed, plural, ratio, ratio_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND
 from beholder.studies.exposure.measures import ADJUSTED, CHANGE, CRUDE, EVERYONE, MEAN, TYPICAL, UNADJUSTED
 from beholder.studies.public_figures.findings import found, people
@@ -103,7 +80,7 @@ def _claim(
     if branches:
         said = f"{ways[0]} {' and '.join(differences)}" if differences else "no difference was found"
         sentence += f" Branch by branch, {said}."
-    effect = log_distance(row["value"], 1.0) if landmark else abs(row["value"])
+    effect = numbers.log_distance(row["value"], 1.0) if landmark else abs(row["value"])
     return finding(row, kind, headline, sentence, verdict=verdict, effect=effect, more=[*branches, *more])
 
 
@@ -121,7 +98,7 @@ def _bounds(row: Result) -> list[str]:
 def _bracket(row: Result) -> str:
     if not has_interval(row):
         return f"no interval, n = {row['n']:,}"
-    return f"95 % interval {' to '.join(_bounds(row))}, p {row_p_value(row)}, n = {row['n']:,}"
+    return f"95 % interval {' to '.join(_bounds(row))}, p {numbers.row_p_value(row)}, n = {row['n']:,}"
 
 
 def _times(row: Result) -> str:
@@ -193,7 +170,7 @@ def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
     """Who is named, women over men, words, and what a model knows; each as far as it was measured."""
     of_model = pl.col("metric").str.starts_with("exposure.identity")
     captions, known = part.filter(~of_model), part.filter(of_model)
-    mean, ratios, words = (rows_of(captions, metric) for metric in ("captions", "ratio", "category"))
+    mean, ratios, words = (chapter.rows_of(captions, metric) for metric in ("captions", "ratio", "category"))
     if mean:
         yield _people_table(captions, mean)
     if ratios:
@@ -212,18 +189,19 @@ def exposure_tables(part: pl.DataFrame) -> Iterator[Table]:
 
 def _people_table(part: pl.DataFrame, mean: list[Result]) -> Table:
     median, never = (
-        {(row["subset"], row["group"]): row for row in rows_of(part, metric)} for metric in ("captions_median", "never")
+        {(row["subset"], row["group"]): row for row in chapter.rows_of(part, metric)}
+        for metric in ("captions_median", "never")
     )
     left: list[Column] = [("Branch", "subset"), ("Labelled", lambda row: plural(row["group"]))]
     columns: list[Column] = [
         ("n", "n"),
         ("Mean", lambda row: number_cell(row, strong=True)),
         ("Median", lambda row: number_cell(median.get((row["subset"], row["group"])))),
-        ("Never named", lambda row: percent_cell(never.get((row["subset"], row["group"])))),
+        ("Never named", lambda row: chapter.percent_cell(never.get((row["subset"], row["group"])))),
     ]
     caption = f"How many captions name a person, and the share of people that no caption names. {INTERVALS}"
     named = {"title": "Captions per person", "topic": "named"}
-    return tabled(part, mean, left, columns, caption=caption, notes=notes_of(mean), **named)
+    return tabled(part, mean, left, columns, caption=caption, notes=chapter.notes_of(mean), **named)
 
 
 def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str, str], int]) -> Table:
@@ -239,7 +217,7 @@ def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str,
         ("n women / men", lambda line: " / ".join(str(people[line["subset"], group]) for group in GROUPS)),
         ("Typical", lambda line: _ratio(line["typical"])),
         ("Of the means", lambda line: _ratio(line["mean"])),
-        ("p", lambda line: p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
+        ("p", lambda line: chapter.p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
     ]
     caption = (
         "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
@@ -248,11 +226,11 @@ def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str,
         "subsets together."
     )
     named = {"title": "Women over men", "topic": "named"}
-    return tabled(part, lines, [("Branch", "name")], columns, caption=caption, notes=notes_of(rows), **named)
+    return tabled(part, lines, [("Branch", "name")], columns, caption=caption, notes=chapter.notes_of(rows), **named)
 
 
 def _identity_table(part: pl.DataFrame) -> Table:
-    rows, gaps = rows_of(part, "identity_correlation"), rows_of(part, "identity_gap")
+    rows, gaps = chapter.rows_of(part, "identity_correlation"), chapter.rows_of(part, "identity_gap")
     gap_of = {(row["model"], row["subset"], row["concept"]): row for row in gaps}
 
     def gap(concept: str) -> Callable[[Result], Cell]:
@@ -271,19 +249,21 @@ def _identity_table(part: pl.DataFrame) -> Table:
         f"log(1 + captions). {INTERVALS} It holds for all subsets together."
     )
     named = {"title": "Named and known by name", "topic": "known"}
-    return tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes_of([*rows, *gaps]), **named)
+    return tabled(
+        part, rows, [("Branch", "subset")], columns, caption=caption, notes=chapter.notes_of([*rows, *gaps]), **named
+    )
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
     """A plain number with its interval."""
     if row is None or row["value"] is None:
-        return Cell(ABSENT)
+        return Cell(numbers.ABSENT)
     interval = "" if row["low"] is None else f"{plain(row['low'])} to {plain(row['high'])}"
     return Cell(plain(row["value"]), interval, strong)
 
 
 def _ratio(row: Result | None) -> Cell:
-    return ratio_cell(row) if row and row["value"] is not None else Cell(ABSENT)
+    return chapter.ratio_cell(row) if row and row["value"] is not None else Cell(numbers.ABSENT)
 
 
 def plain(value: float) -> str:
@@ -293,7 +273,7 @@ def plain(value: float) -> str:
         text = f"{value:,.0f}"
     else:
         text = f"{value:.3g}" if size >= 1 else f"{value:.{max(2, 1 - math.floor(math.log10(size)))}f}"
-    return text.replace("-", MINUS) if float(text.replace(",", "")) else text.removeprefix("-")
+    return text.replace("-", numbers.MINUS) if float(text.replace(",", "")) else text.removeprefix("-")
 
 
 def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:

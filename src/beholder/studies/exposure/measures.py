@@ -235,7 +235,7 @@ def _numbers(people: pl.DataFrame, column: str) -> Array:
 # Tried with a world whose first score says how often captions name someone, the others what a model sees. A name stands
 # for its gender and for nothing else that a picture shows: no model of these worlds knows anyone.
 
-SEEN = 4  # numbers that a model reads off a picture
+SEEN = 4  # numbers that a model takes from a picture
 CAPTIONS_DIFFER = (RATIO, "exposure.named")
 
 

@@ -7,18 +7,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.chapter import (
-    INTERVALS,
-    Cell,
-    Chapter,
-    Column,
-    Question,
-    Table,
-    gap_equivalence_table,
-    p_cell,
-    points_cell,
-    tabled,
-)
+from beholder.chapter import chapter
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.finding import FOUND, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
 from beholder.glasshouse.planted import REFERENCE
@@ -49,7 +39,7 @@ def gras_tables(part: pl.DataFrame) -> Iterator[Table]:
         yield _intersections(part)
     if metric_rows(part, "overall_mean").height:
         yield _wordings(part)
-    yield from gap_equivalence_table(part)
+    yield from chapter.gap_equivalence_table(part)
 
 
 SCORES = {"Published": "", "Corrected": "_corrected", "Found": "_shown", "One point": "_sized"}
@@ -76,8 +66,8 @@ def _score_rows(part: pl.DataFrame) -> Iterator[Result]:
         own, test, gaps = biased[""][name], tests.get(name), phrases.largest(part, name, 1)
         shuffled = "" if own["expected"] is None else f"{own['expected']:.0f} with shuffled labels"
         cells = {end: Cell(score(rows.get(name, {}).get("value"))) for end, rows in biased.items()}
-        widest = [points_cell(row, plain=True)._replace(detail=row["concept"]) for row in gaps]
-        numbers = {"n": test["n"] if test else ABSENT, "gap": (widest or [Cell(ABSENT)])[0], "p": p_cell(test)}
+        widest = [chapter.points_cell(row, plain=True)._replace(detail=row["concept"]) for row in gaps]
+        numbers = {"n": test["n"] if test else ABSENT, "gap": (widest or [Cell(ABSENT)])[0], "p": chapter.p_cell(test)}
         yield {"name": attribute_name(name), **cells, "": cells[""]._replace(detail=shuffled), **numbers}
     overall = {end: one_row(part, f"bias_score{end}") for end in SCORES.values()}
     strong = {end: Cell(score(row["value"] if row else None), strong=True) for end, row in overall.items()}
@@ -106,8 +96,8 @@ def _gaps(part: pl.DataFrame) -> Table:
         ("Valence", "valence"),
         ("Higher", lambda row: phrases.pair_names(row)[0]),
         ("Lower", lambda row: phrases.pair_names(row)[1]),
-        ("Points", lambda row: points_cell(row, plain=True)),
-        ("p", p_cell),
+        ("Points", lambda row: chapter.points_cell(row, plain=True)),
+        ("p", chapter.p_cell),
         ("Published", lambda row: points(row["plain"])),
         ("Wording", lambda row: percent(row["wording"])),
     ]
@@ -230,7 +220,7 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
         return None
     rows = sorted(planted, key=lambda row: (row["model"], row["subset"], -row["planted"]))
     columns: list[Column] = [("n", "n"), ("Planted", lambda row: points(row["planted"]))]
-    found: Column = ("Found", lambda row: points_cell(row, plain=True))
+    found: Column = ("Found", lambda row: chapter.points_cell(row, plain=True))
     columns += [found, ("Groups", phrases.pair_text), ("Same direction", "same")]
     caption = (
         "The gap that was planted between the ends of an attribute, and the widest gap that this audit measured, in "

@@ -8,20 +8,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter import numbers
 from beholder.chapter.finding import FOUND, Finding, finding, metric_rows, one_row, verdict_of_rows, widest_first
-from beholder.chapter.numbers import (
-    Result,
-    drawn,
-    listed,
-    number,
-    percent,
-    plural,
-    points,
-    points_decimals,
-    points_range,
-    row_p_value,
-    signed,
-)
+from beholder.chapter.numbers import Result, drawn, number, percent, points, points_decimals, points_range, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.metrics.group_tests import ALPHA
@@ -141,12 +130,12 @@ def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
     sentence += f" Note: {first['remark']}." if first.get("remark") else ""
     next_gaps = [f"“{row['concept']}” {points(row['value'])} ({pair_text(row)})" for row in next_rows[:2]]
     verb = "The next are" if len(next_gaps) > 1 else "The next is"
-    sentence += f" {verb} {listed(next_gaps)}." if next_gaps else ""
+    sentence += f" {verb} {numbers.listed(next_gaps)}." if next_gaps else ""
     count = len({row["concept"] for row in (*found, *other)})
     sentence += f" Differences were found for {count} of {number(gaps.height, 'trait')}."
     headline = f"By {name}, differences were found, all of them below one point"
     if first["value"] >= SMALL:
-        ends = f"more for {plural(higher)} than for {plural(lower)}, by {size} points"
+        ends = f"more for {numbers.plural(higher)} than for {numbers.plural(lower)}, by {size} points"
         headline = f"The model affirms “{first['concept']}” {ends}"
     return finding(first, "gap", headline, sentence, verdict=DIFFERENCE, effect=first["value"], more=next_rows[:2])
 
@@ -195,7 +184,7 @@ def _valence(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _p_value(row: Result) -> str:
-    return "not tested" if row["p_value"] is None else f"p {row_p_value(row)}"
+    return "not tested" if row["p_value"] is None else f"p {numbers.row_p_value(row)}"
 
 
 def _wording(part: pl.DataFrame) -> Iterator[Finding]:
@@ -268,7 +257,7 @@ def _interaction(spread: Result, beyond: pl.DataFrame) -> str:
         return f"Beyond what their single attributes add up to, {none} ({_p_value(spread)})."
     farthest = beyond.sort(pl.col("beyond").abs(), descending=True).to_dicts()
     named = [f"{row['group']} ({signed(row['beyond'])} points)" for row in farthest[:FEW]]
-    return f"They differ beyond what their single attributes add up to ({_p_value(spread)}): {listed(named)}."
+    return f"They differ beyond what their single attributes add up to ({_p_value(spread)}): {numbers.listed(named)}."
 
 
 def _favour(row: Result) -> str:

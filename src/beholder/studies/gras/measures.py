@@ -17,31 +17,11 @@ from beholder.comparison.means import units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
 from beholder.core.results import Row
 from beholder.core.types import AnyArray, Array, Entry
-from beholder.metrics.group_tests import (
-    ALPHA,
-    Columns,
-    Moments,
-    benjamini_hochberg,
-    friedman,
-    mean_margins,
-    omega_squared,
-    omega_squared_interval,
-    repeated_measures_anova,
-    verdict,
-    welch_equivalence,
-)
+from beholder.metrics import group_tests
+from beholder.metrics.group_tests import ALPHA, Columns, Moments, mean_margins
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.gras.gaps import Gaps, above_mean, gaps_of, intersections, shuffled_shares
-from beholder.studies.gras.groups import (
-    ATTRIBUTES,
-    STATEMENTS,
-    WITHIN,
-    Answers,
-    Compared,
-    Grouped,
-    all_grouped,
-    read_answers,
-)
+from beholder.studies.gras import groups
+from beholder.studies.gras.groups import ATTRIBUTES, STATEMENTS, WITHIN, Answers, Compared, Gaps, Grouped
 from beholder.studies.gras.prompts import VALENCES
 from beholder.studies.rows import PROBABILITY, join, refusal_rows
 from beholder.studies.study import Matrices, MeasureOptions
@@ -102,9 +82,9 @@ def gras_rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
 
 
 def _rows(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
-    answers, rng = read_answers(matrices, compat=options.compat), options.rng()
+    answers, rng = groups.read_answers(matrices, compat=options.compat), options.rng()
     people, shuffles = people_of(answers.images, options.person), 0 if options.values_only else options.shuffles
-    yield from _compared_rows(all_grouped(answers, options.person), options, rng, shuffles)
+    yield from _compared_rows(groups.all_grouped(answers, options.person), options, rng, shuffles)
     yield from _intersection_rows(answers, people, rng, shuffles)
     yield from _wording_rows(answers, people)
     for matrix in matrices.values():
@@ -119,7 +99,7 @@ def _compared_rows(
     averages: dict[int, Answers] = {}
     for each in grouped:  # attributes whose images were asked the same share one average
         averages.setdefault(id(each.answers), each.answers.averaged())
-    made = [gaps_of(each, averages[id(each.answers)], rng, shuffles) for each in grouped]
+    made = [groups.gaps_of(each, averages[id(each.answers)], rng, shuffles) for each in grouped]
     judged = iter(judge([part for gap in made if gap is not None for part in gap.parts]))  # all attributes: one family
     gaps = [None if gap is None else replace(gap, judged=tuple(next(judged) for _ in gap.parts)) for gap in made]
     compared = [each.compared() for each in grouped]
@@ -127,7 +107,7 @@ def _compared_rows(
     scores = [np.array([c.percent(c.biased) for c in each.shuffled(rng, options.permutations)]) for each in grouped]
     if grouped:
         yield from _score_rows(grouped, compared, gaps, scores)
-    shares = judge([shuffled_shares(each, rng, shuffles) for each in grouped])
+    shares = judge([groups.shuffled_shares(each, rng, shuffles) for each in grouped])
     for own, published, gap, share in zip(grouped, compared, gaps, shares, strict=True):
         if gap is not None:
             yield from _gap_rows(gap)
@@ -227,12 +207,12 @@ def _equivalence_rows(gap: Gaps, delta: float | None) -> Iterator[Row]:
     """For every trait: are all groups shown to lie within δ of each other? No rows without a δ."""
     if delta is None:
         return
-    test = welch_equivalence(gap.averaged.independent, delta)
-    alike = benjamini_hochberg(test.p_value)
+    test = group_tests.welch_equivalence(gap.averaged.independent, delta)
+    alike = group_tests.benjamini_hochberg(test.p_value)
     for column, trait in enumerate(gap.answers.traits):
         differs, same = 0.0 if gap.found[column] else 1.0, float(alike[column])
         row = _row("equivalence", test.bound[column], gap.averaged.n, subset=gap.groups.attribute, concept=trait)
-        row = row._replace(p_value=same, equivalence=verdict(differs, same), delta=delta)
+        row = row._replace(p_value=same, equivalence=group_tests.verdict(differs, same), delta=delta)
         yield row._replace(note="p: Benjamini–Hochberg over traits")
 
 
@@ -252,7 +232,7 @@ def _wording_share_rows(grouped: Grouped, gap: Gaps | None) -> Iterator[Row]:
 def _test_rows(answers: Answers, compared: Compared, *, repeated: bool) -> Iterator[Row]:
     """Group means and Welch's test in every wording of every trait."""
     moments, test, alone = compared.moments, compared.test, compared.independent
-    omega, bounds, overall = omega_squared(moments), omega_squared_interval(moments), moments.overall
+    omega, bounds = group_tests.omega_squared(moments), group_tests.omega_squared_interval(moments)
     margin, overall_margin = mean_margins(alone.size, alone.variance), compared.overall_margins
     kind = "Welch's t, first group minus second" if len(compared.groups) == 2 else "Welch's F"
     images = "; every image counts as independent, as published" if repeated else ""
@@ -263,7 +243,7 @@ def _test_rows(answers: Answers, compared: Compared, *, repeated: bool) -> Itera
         for k, group in enumerate(compared.groups):
             numbers = (part[k, column] for part in (moments.mean, moments.size, margin))
             yield _row("group_mean", *numbers, group=group, **columns)
-        yield _row("overall_mean", overall[column], n, overall_margin[column], **columns)
+        yield _row("overall_mean", moments.overall[column], n, overall_margin[column], **columns)
         row = _row("omega_squared", omega[column], n, unit=SHARE, **columns)
         low, high = (None, None) if repeated else (float(bound[column]) for bound in bounds)
         yield row._replace(low=low, high=high, note="people have several images: no interval" if repeated else None)
@@ -274,7 +254,7 @@ def _test_rows(answers: Answers, compared: Compared, *, repeated: bool) -> Itera
 
 def _intersection_rows(answers: Answers, people: People, rng: np.random.Generator, shuffles: int) -> Iterator[Row]:
     """Which intersections are favoured, and which beyond what their single attributes add up to."""
-    cells = intersections(answers, people, rng, shuffles)
+    cells = groups.intersections(answers, people, rng, shuffles)
     if cells is None:
         return
     pooled, together = cells.pooled, "interval and p hold for all intersections together"
@@ -300,7 +280,7 @@ def _intersection_rows(answers: Answers, people: People, rng: np.random.Generato
 
 def _valence_rows(grouped: Grouped, compared: Compared, judged: Judged) -> Iterator[Row]:
     """Per cent of positive and of negative traits whose group mean exceeds the overall mean in every wording."""
-    value = above_mean(compared.deviations, grouped.answers.valences)
+    value = groups.above_mean(compared.deviations, grouped.answers.valences)
     whole = ~np.isnan(compared.deviations).any(axis=(0, 2))
     note = "above the overall mean in every wording; landmark and p: labels shuffled within the other labels"
     for k, group in enumerate(compared.groups):
@@ -324,8 +304,8 @@ def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
     if len(scores) < 2 or len(answers.templates) < 2:
         return
     own = _by_person(scores, people.rows(rows))  # the tests are over people's means
-    tests = {"template_anova": repeated_measures_anova, "template_friedman": friedman} if len(own) > 1 else {}
-    for metric, tested in tests.items():
+    tests = {"template_anova": group_tests.repeated_measures_anova, "template_friedman": group_tests.friedman}
+    for metric, tested in tests.items() if len(own) > 1 else ():
         test = tested(own)
         for column, trait in enumerate(answers.traits):
             within = "" if np.isnan(test.df_within[column]) else f", {test.df_within[column]:g}"

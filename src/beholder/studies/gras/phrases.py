@@ -1,4 +1,4 @@
-"""GRAS's attributes, groups and scores as text, and what the chapter reads off its rows.
+"""GRAS's attributes, groups and scores as text, and what the chapter takes from its rows.
 
 Groups are labels that annotators or a classifier gave to pictures; they keep the names that the data gives them.
 """
@@ -7,15 +7,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from beholder.chapter.finding import (
-    FOUND,
-    deciding_rows,
-    metric_rows,
-    once_per_table,
-    swapped,
-    widest_first,
-    with_metrics,
-)
+from beholder.chapter import finding
+from beholder.chapter.finding import FOUND, deciding_rows, metric_rows, swapped
 from beholder.chapter.numbers import ABSENT, Result, listed
 from beholder.core.results import PLAIN
 from beholder.glasshouse.planted import ATTRIBUTES as PLANTED_ATTRIBUTES
@@ -65,7 +58,7 @@ def score(value: float | None) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if quarters else f"{value:.1f}"
 
 
-# What the chapter reads off GRAS's rows
+# What the chapter takes from GRAS's rows
 
 
 def attributes(part: pl.DataFrame, *, absent: bool = False) -> list[str]:
@@ -74,7 +67,7 @@ def attributes(part: pl.DataFrame, *, absent: bool = False) -> list[str]:
     return [attribute for attribute in ATTRIBUTES if (attribute in measured) != absent]
 
 
-@once_per_table
+@finding.once_per_table
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's gap as it was judged, the higher group first, the largest first.
 
@@ -84,18 +77,18 @@ def gaps(part: pl.DataFrame) -> pl.DataFrame:
     table = deciding_rows(part, "largest_gap")
     rows = [swapped(row) if (row["value"] or 0.0) < 0 else {**row, "swapped": False} for row in table.to_dicts()]
     table = pl.DataFrame(rows, schema={**table.schema, "swapped": pl.Boolean()}).with_columns(found=FOUND)
-    table = with_metrics(table, part, TRAIT, wording="wording_share")
+    table = finding.with_metrics(table, part, TRAIT, wording="wording_share")
     for other in (
         metric_rows(part, "largest_gap").select(*TRAIT, plain="value", remark="note"),
         metric_rows(part, "trait_mean").select(*TRAIT, valence="group"),
     ):
         table = table.join(other, on=TRAIT, how="left", maintain_order="left")
-    return widest_first(table)
+    return finding.widest_first(table)
 
 
 def other_gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Differences that were found in another pair than the widest, or within a single stratum; the largest first."""
-    return widest_first(deciding_rows(part, "other_gap").filter(FOUND))
+    return finding.widest_first(deciding_rows(part, "other_gap").filter(FOUND))
 
 
 def largest(part: pl.DataFrame, attribute: str, number: int) -> list[Result]:

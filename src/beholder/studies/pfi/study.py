@@ -7,13 +7,8 @@ from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_s
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
 from beholder.studies.apa.study import APA, NAMED_OTHERWISE, POOLS, other_people
 from beholder.studies.printed import Printed, Source
+from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.published import scale_rows
-from beholder.studies.public_figures.study import (
-    figure_tasks,
-    public_figure_measures,
-    public_figure_metrics,
-    ratio_plan,
-)
 from beholder.studies.study import Asks, Measures, Plans, Study, Tells
 
 NAME_PROMPT = "This is a picture of {}"
@@ -62,11 +57,13 @@ PFI = Study(
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
     asks=Asks(
-        datasets=("apa",), tasks=partial(figure_tasks, "pfi", pfi_association_prompts, NAME_PROMPT), limit_by="branch"
+        datasets=("apa",),
+        tasks=partial(figures.figure_tasks, "pfi", pfi_association_prompts, NAME_PROMPT),
+        limit_by="branch",
     ),
     measures=Measures(
-        functions=public_figure_measures("pfi", POOLS),
-        metrics=public_figure_metrics("pfi"),
+        functions=figures.public_figure_measures("pfi", POOLS),
+        metrics=figures.public_figure_metrics("pfi"),
         across=scale_rows,
         compares=("gender",),
         within=("branch",),
@@ -85,7 +82,7 @@ PFI = Study(
 )
 
 
-plan = partial(ratio_plan, "pfi", POOLS)
+plan = partial(figures.ratio_plan, "pfi", POOLS)
 PAPER = "P-FI, the public-figure benchmark"
 PRINTED = Printed(
     Path(__file__).with_name("printed.csv"),

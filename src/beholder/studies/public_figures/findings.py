@@ -8,32 +8,9 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from beholder.chapter import numbers
 from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
-from beholder.chapter.numbers import (
-    Result,
-    count,
-    decimals_for,
-    drawn,
-    has_interval,
-    listed,
-    log_distance,
-    number,
-    options,
-    percent,
-    picture,
-    plural,
-    points,
-    points_decimals,
-    points_range,
-    ratio,
-    ratio_decimals,
-    ratio_range,
-    row_p_value,
-    signed,
-    span,
-    times,
-    uncertainty,
-)
+from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, plural, ratio, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
@@ -112,7 +89,7 @@ def _capital(text: str) -> str:
 
 
 def _p(row: Result) -> str:
-    return f"p = {row_p_value(row)}".replace("= ≤", "≤").replace("= <", "<")
+    return f"p = {numbers.row_p_value(row)}".replace("= ≤", "≤").replace("= <", "<")
 
 
 # Women and men: the ratio b
@@ -167,12 +144,12 @@ def slight(row: Result) -> bool:
 def _difference(row: Result, sides: Sides, published: Published, beside: list[Beside]) -> Finding:
     headline, reach = _less_headline(row, sides), "The interval holds for all ratios at once and excludes 1."
     if slight(row):
-        who = "Drawn women and men" if drawn(row["dataset"]) else "Women and men"
+        who = "Drawn women and men" if numbers.drawn(row["dataset"]) else "Women and men"
         headline = f"{who} {_where(row)} get nearly the same probability of the right occupation"
         reach = "The interval holds for all ratios at once, excludes 1 and lies within 5 % of it."
     texts = (_ratio_sentence(row, sides, published), reach, *(text for text, _ in beside))
     more = [*sides.values(), *(each for _, rows in beside for each in rows)]
-    effect = log_distance(row["value"], 1.0)
+    effect = numbers.log_distance(row["value"], 1.0)
     return finding(row, "bias", headline, " ".join(filter(None, texts)), verdict=DIFFERENCE, effect=effect, more=more)
 
 
@@ -201,15 +178,15 @@ def _other_options(row: Result, without: list[Result]) -> Beside:
     other_side = [each for each in rows if (each["value"] - 1) * (row["value"] - 1) < 0]
     if not other_side or slight(row) or row["metric"].endswith("either_word_ratio"):
         return "", []
-    far = max(other_side, key=lambda each: log_distance(each["value"], 1.0))
+    far = max(other_side, key=lambda each: numbers.log_distance(each["value"], 1.0))
     text = f"It depends on what else is offered: without “{far['concept']}” the ratio is {ratio_and_range(far)}."
     return text, [far]
 
 
 def ratio_and_range(row: Result) -> str:
     """A ratio with its interval, if it has one."""
-    interval = f" ({ratio_range(row)})" if has_interval(row) else ""
-    return f"{ratio(row['value'], ratio_decimals(row))}{interval}"
+    interval = f" ({numbers.ratio_range(row)})" if has_interval(row) else ""
+    return f"{ratio(row['value'], numbers.ratio_decimals(row))}{interval}"
 
 
 def _pool(row: Result) -> str:
@@ -241,22 +218,22 @@ def _right_words(row: Result) -> str:
 
 
 def _group(row: Result, group: str) -> str:
-    return f"drawn {plural(group)}" if drawn(row["dataset"]) else plural(group)
+    return f"drawn {plural(group)}" if numbers.drawn(row["dataset"]) else plural(group)
 
 
 def _ratio_sentence(row: Result, sides: Sides, published: Published) -> str:
     """Both probabilities and their ratio; within branches, where that is what decides."""
     plain = published.get((row["metric"], row["subset"])) if within_branches(row) else None
     shown = plain or row
-    value = ratio(shown["value"], ratio_decimals(shown))
+    value = ratio(shown["value"], numbers.ratio_decimals(shown))
     who, men = f"{_group(row, 'woman')} {_where(row)}", _group(row, "man")
     compared, sizes = f"for {who} is {value} times that for {men}", f"n = {row['n']}"
     if sides:
         first, second = told_apart(*(sides[group] for group in GROUPS))
         compared = f"is {first} for {who}, and {second} for {men}: a ratio of {value}"
         sizes = f"{sides['woman']['n']} women, {sides['man']['n']} men"
-    within = f"; within branches {ratio(row['value'], ratio_decimals(row))}" if plain else ""
-    interval = f"95 % interval {ratio_range(row)}" if has_interval(row) else "no interval"
+    within = f"; within branches {ratio(row['value'], numbers.ratio_decimals(row))}" if plain else ""
+    interval = f"95 % interval {numbers.ratio_range(row)}" if has_interval(row) else "no interval"
     remark = f" {_capital(row['note'])}." if row["note"] else ""
     return f"The mean probability of {_right_words(row)} {compared}{within} ({interval}; {sizes}).{remark}"
 
@@ -303,7 +280,7 @@ def _given_more(rows: list[Result], tests: int, all_shares: Shares) -> Finding:
         briefs = []
         for row in sorted(others.values(), key=lambda row: -abs(row["value"])):
             where = _where(row, branch=within_branches(row))
-            size = points(abs(row["value"]), points_decimals(row))
+            size = numbers.points(abs(row["value"]), numbers.points_decimals(row))
             favoured = plural(row["group"] if row["value"] > 0 else row["against"])
             briefs.append(f"“{row['concept']}” {where} ({favoured} by {size} points more)")
         also = f": also {listed(briefs[:3])}" if briefs else ""
@@ -314,10 +291,11 @@ def _given_more(rows: list[Result], tests: int, all_shares: Shares) -> Finding:
 
 
 def _gap_text(row: Result) -> str:
-    value = f"{signed(row['value'], points_decimals(row))} points"
+    value = f"{signed(row['value'], numbers.points_decimals(row))} points"
     if not has_interval(row):
         return f"{value} (n = {row['n']}, no interval)"
-    return f"{value} (95 % interval {points_range(row)} and {_p(row)}, for all occupations at once; n = {row['n']})"
+    tested = f"95 % interval {numbers.points_range(row)} and {_p(row)}, for all occupations at once"
+    return f"{value} ({tested}; n = {row['n']})"
 
 
 def _given_alike(rows: list[Result]) -> Finding:
@@ -328,7 +306,7 @@ def _given_alike(rows: list[Result]) -> Finding:
     which = f"The widest of {len(rows)} differences, " if len(rows) > 1 else ""
     where = _where(widest, branch=within_branches(widest))
     reach = [max(abs(row["low"]), abs(row["high"])) for row in rows if has_interval(row)]
-    possible = f" Differences of up to {points(max(reach))} points are still possible." if reach else ""
+    possible = f" Differences of up to {numbers.points(max(reach))} points are still possible." if reach else ""
     sentence = f"{which}“{widest['concept']}” {where}, women minus men: {_gap_text(widest)}.{possible}"
     return finding(widest, "occupations", headline, sentence, verdict=verdict, more=rows[1:])
 
@@ -352,7 +330,7 @@ def association_findings(part: pl.DataFrame) -> Iterator[Finding]:
 def _levels(rows: list[Result], tested: list[Result]) -> Finding:
     """How far belief falls from the easy level to the hard one, and where it is more than for others' answers."""
     ranges = {level: [row["value"] for row in rows if row["concept"] == level] for level in LEVELS}
-    shares = listed([f"{span(values)} for {level}" for level, values in ranges.items() if values])
+    shares = listed([f"{numbers.span(values)} for {level}" for level, values in ranges.items() if values])
     headline, sentences = f"Belief on the right answer is {shares}", []
     above = sorted(filter(found, tested), key=lambda row: -row["value"])
     verdict = verdict_of_rows(tested) if tested else FACT
@@ -363,11 +341,11 @@ def _levels(rows: list[Result], tested: list[Result]) -> Finding:
             headline = f"The right answer gets more belief than the answers of other people: {cases}"
         sentences.append(f"Mean belief on the right answer is {shares}.")
     if max(map(len, ranges.values())) > 1:
-        sentences.append(f"Ranges are over {count(len({row['subset'] for row in rows}))} branches.")
+        sentences.append(f"Ranges are over {numbers.count(len({row['subset'] for row in rows}))} branches.")
     for row in tested:
         places = decimals_for(row)
         others = f"{percent(row['landmark'], places)} on the answers of other people of the same gender"
-        right = f"{percent(row['value'], places)} against {others} ({uncertainty(row, decimals=places)})"
+        right = f"{percent(row['value'], places)} against {others} ({numbers.uncertainty(row, decimals=places)})"
         sentences.append(f"{_capital(_case(row))}: {right}.")
     if len(tested) < len(rows):
         sentences.append(SAME_ANSWER)
@@ -388,13 +366,14 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
     compared = f"; guessing gives {percent(row.get('chance'), places)}"
     if row["verdict"] is not None:
         compared = f"; the answers of other people of the same gender get {percent(row['landmark'], places)}"
+    who, offered = PERSON.get(branch, f"someone of “{branch}”"), numbers.count(numbers.options(row) or 0)
     sentence = (
-        f"Given a {picture(row)} of {PERSON.get(branch, f'someone of “{branch}”')} and {count(options(row) or 0)} "
-        f"{SPECIALTIES.get(branch, 'specialties')} to choose from, the model puts {percent(row['value'], places)} of "
-        f"its belief on the right one ({uncertainty(row, decimals=places)}{compared}).{comes_first}"
+        f"Given a {numbers.picture(row)} of {who} and {offered} {SPECIALTIES.get(branch, 'specialties')} to "
+        f"choose from, the model puts {percent(row['value'], places)} of its belief on the right one "
+        f"({numbers.uncertainty(row, decimals=places)}{compared}).{comes_first}"
     )
     headline = f"Weakest specialty: {people(branch)}, {percent(row['value'], places)} on the right one"
-    effect = log_distance(row["value"], reference(row) or 1.0)
+    effect = numbers.log_distance(row["value"], reference(row) or 1.0)
     return finding(row, "association", headline, sentence, verdict=FACT, effect=effect, more=first)
 
 
@@ -424,10 +403,11 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         every = len(branches) == len(all_branches) > 1
         where = " in every branch" if every else f": {listed(list(map(people, branches)))}"
         sentences += [EXCHANGED, TRAITS]
-        effect = log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
+        effect = numbers.log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     else:
         reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
-        sentences += [f"Up to {times(max(reach))} times what exchanged names get is still possible."] if reach else []
+        if reach:
+            sentences.append(f"Up to {numbers.times(max(reach))} times what exchanged names get is still possible.")
         sentences.append(EXCHANGED)
     first = (*known, *rows)[0]
     headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
@@ -440,9 +420,9 @@ def _way(rows: list[Result]) -> str:
     known = sorted(filter(found, rows), key=lambda row: -row["value"])
     others = listed([people(row["subset"]) for row in rows if row not in known]) if len(known) < len(rows) else ""
     best = known or [max(rows, key=lambda row: _times_landmark(row["value"], reference(row)))]
-    given, right = f"Given a {picture(rows[0])}", "the right name"
+    given, right = f"Given a {numbers.picture(rows[0])}", "the right name"
     if rows[0]["metric"].endswith("given_name"):
-        given, right = "Given a name", f"the right {picture(rows[0])}"
+        given, right = "Given a name", f"the right {numbers.picture(rows[0])}"
     shares = "; ".join(map(_name_share, best if len(best) < 3 else (best[0], best[-1])))
     nothing = f" No more than exchanged names get was found for {others}." if others and rows[0]["verdict"] else ""
     return f"{given}, {right} gets {shares}.{nothing}"
@@ -453,9 +433,10 @@ def _name_share(row: Result) -> str:
     if row["verdict"] is not None:
         landmark = f"exchanged names {percent(row['landmark'])}"
     # Given a name, 1/chance is not the number of pictures: a person may have several.
-    sought = f"{options(row) or 1} names" if row["metric"].endswith("given_image") else f"the {picture(row)}s"
+    images, names = f"the {numbers.picture(row)}s", f"{numbers.options(row) or 1} names"
+    sought = names if row["metric"].endswith("given_image") else images
     share = f"{percent(row['value'], places)} among {sought} of {people(row['subset'])}"
-    return f"{share} ({uncertainty(row, decimals=places)}; {landmark})"
+    return f"{share} ({numbers.uncertainty(row, decimals=places)}; {landmark})"
 
 
 WHAT = {
@@ -475,7 +456,7 @@ def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
     headline = f"Over up to {max(row['n'] for row in rows)} models, "
     if there:
         left = len(rows) - len(there)
-        rest = f" {number(left, 'other slope was', 'other slopes were')} not found." if left else ""
+        rest = f" {numbers.number(left, 'other slope was', 'other slopes were')} not found." if left else ""
         change = f"{'more' if first['value'] > 0 else 'less'} {what(first)}"
         if first["concept"] == "bias_ratio":
             change = f"a bias ratio {'farther from' if first['value'] > 0 else 'nearer to'} 1 for {first['subset']}"
@@ -484,7 +465,7 @@ def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
     else:
         headline += "no effect of size or training data was found"
         sentence = (
-            f"{number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
+            f"{numbers.number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
             f"{_slopes([first])}. The intervals, which hold for all of them at once, tell what is still possible. "
             f"{NO_SAMPLE}"
         )

@@ -17,16 +17,14 @@ from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import PromptSet, correct_for, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.apa.prompts import identity_prompts
+from beholder.studies.public_figures import measures
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
 from beholder.studies.public_figures.measures import (
     ASSOCIATION,
     PLAYERS,
     Pools,
-    association_rows,
     correct_occupation,
     has_both,
-    occupation_gap_rows,
-    ratio_rows,
     women_and_men,
 )
 from beholder.studies.rows import SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
@@ -56,9 +54,9 @@ def figure_task(kind: str, branch: str, dataset: Dataset, prompts: PromptSet) ->
 def public_figure_measures(prefix: str, pools: Pools) -> tuple[Measure, ...]:
     """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
     return (
-        partial(association_rows, prefix),
-        partial(ratio_rows, prefix, pools),
-        partial(occupation_gap_rows, prefix, pools),
+        partial(measures.association_rows, prefix),
+        partial(measures.ratio_rows, prefix, pools),
+        partial(measures.occupation_gap_rows, prefix, pools),
         partial(identity_rows, prefix),
         partial(_refusals, prefix),
     )
