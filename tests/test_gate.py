@@ -12,6 +12,7 @@ import pytest
 from beholder._gate import Rule, changed, decided, judged, read_rules, refuse_unknown_names, worsening
 from beholder.chapter.finding import Finding
 from beholder.core.errors import UnknownName, UsageError
+from beholder.core.record import Record
 from beholder.core.results import Row, results_table
 
 ROWS = [
@@ -106,12 +107,12 @@ def test_a_rule_that_finds_nothing_fails_and_says_what_there_is(rule: Rule, said
 )
 def test_a_misspelt_name_is_refused_with_the_nearest(rule: Rule, said: str) -> None:
     with pytest.raises(UnknownName, match=said):
-        refuse_unknown_names([rule], results())
+        refuse_unknown_names([rule], results(), Record())
 
 
 def test_what_a_study_declares_and_this_run_lacks_is_no_misspelling() -> None:
     rules = [Rule("gras.bias_score", {"subset": "anything"}, at_most=1), Rule("own.metric", at_least=0)]
-    refuse_unknown_names(rules, results(), ["own.metric"])
+    refuse_unknown_names(rules, results(), Record(declared={"own": {"metrics": [{"name": "own.metric"}]}}))
     assert all(one.stops for one in judged(results(), rules))
 
 
@@ -223,6 +224,10 @@ def test_nearer_to_no_effect_is_better_and_ratios_count_in_logarithms() -> None:
     assert worsening("closer", turned) == pytest.approx((0.2, 0.15, 0.25))
     with pytest.raises(UsageError, match="Say better"):
         verdict(closer, one_row(0.5, 0.4, 0.6), one_row(0.5, 0.4, 0.6))
+
+
+def test_ends_of_a_worsening_carry_no_rounding_of_the_machine() -> None:
+    assert worsening("lower", {"first": 0.2, "second": 0.3, "low": 0.05, "high": 0.15})[1:] == (0.05, 0.15)
 
 
 def test_what_is_allowed_has_to_be_shown() -> None:

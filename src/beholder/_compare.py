@@ -8,7 +8,6 @@ the same photographs can so be distinguished where their own intervals overlap.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from beholder.comparison.shuffles import compare_pairs, shares_of
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.record import Record
-from beholder.core.results import KEY
+from beholder.core.results import KEY, row_key
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import Dataset
@@ -194,7 +193,8 @@ def _paired(
     turns: list[dict[str, Numbers]] = []
     with options.progress(f"{study.name}: leaving people out", parts, 0) as advance:
         for number in sorted(set(part.values())):
-            kept = {name: [_without(matrix, part, number) for matrix in each] for name, each in models.items()}
+            left = {image for image, own in part.items() if own != number}
+            kept = {name: [_only(matrix, left) for matrix in each] for name, each in models.items()}
             turns.append({name: _numbers_of_rows(study, each, cheap) for name, each in kept.items()})
             advance(1)
     rng = options.rng()
@@ -254,10 +254,7 @@ def _numbers_of_rows(study: Study, matrices: Matrices, options: MeasureOptions) 
     """The same without a table, which would take a tenth of the time."""
     by_task = {matrix.task: matrix for matrix in matrices}
     rows = (row for measured in study.measures.functions for row in measured(by_task, options))
-    return {_key(row): (row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
-
-
-_key = attrgetter(*KEY)
+    return {row_key(row): (row.value, row.n) for row in rows if row.value is not None and isfinite(row.value)}
 
 
 def _estimated(results: pl.DataFrame, study: Study) -> set[Any]:
@@ -275,13 +272,7 @@ def _shared(models: Mapping[str, Matrices]) -> dict[str, Matrices]:
     """The images that all models could be shown."""
     tasks = list(zip(*models.values(), strict=True))
     shared = [set.intersection(*(set(matrix.images["image_id"]) for matrix in each)) for each in tasks]
-    return {
-        name: [
-            matrix.rows(matrix.images["image_id"].is_in(list(images)).to_numpy())
-            for matrix, images in zip(each, shared, strict=True)
-        ]
-        for name, each in models.items()
-    }
+    return {name: list(map(_only, each, shared)) for name, each in models.items()}
 
 
 def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, int]:
@@ -297,5 +288,5 @@ def _parts(dataset: Dataset, parts: int, options: MeasureOptions) -> dict[str, i
     return dict(zip(dataset.table["image_id"], part[people.codes].tolist(), strict=True))
 
 
-def _without(matrix: ScoreMatrix, part: dict[str, int], number: int) -> ScoreMatrix:
-    return matrix.rows(np.array([part[image] != number for image in matrix.images["image_id"]], dtype=bool))
+def _only(matrix: ScoreMatrix, images: set[str]) -> ScoreMatrix:
+    return matrix.rows(np.array([image in images for image in matrix.images["image_id"]], dtype=bool))

@@ -117,7 +117,8 @@ def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
     for key, allowed in choices.items():
         if entry.get(key, allowed[0]) not in allowed:
             raise UsageError(f"{location}: {key} is one of {', '.join(allowed)}, not {entry[key]!r}.")
-    if not all(_is_number(entry[key]) for key in (*BOUNDS, "by") if key in entry):
+    numbers = [entry[key] for key in (*BOUNDS, "by") if key in entry]
+    if not all(type(each) in (int, float) and math.isfinite(each) for each in numbers):
         raise UsageError(f"{location}: at_least, at_most and by are numbers.")
     undecided = entry.get("undecided", undecided)
     where = {name: str(entry[name]) for name in WHERE if name in entry}
@@ -139,14 +140,11 @@ def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
     return Rule(entry["metric"], where, **bounds, **named, undecided=undecided, line=line)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, declared: Iterable[str] = ()) -> None:
+def refuse_unknown_names(rules: Iterable[Rule], results: pl.DataFrame, record: Record) -> None:
     """Raise for a metric, finding, subset, group … that does not exist: a misspelt rule must not decide anything."""
     listed = (each.name for study in STUDIES.values() for each in study.measures.metrics)
-    metrics = {*results["metric"], *declared, *listed}
+    own = (str(each["name"]) for study in record.declared.values() for each in study.get("metrics", []))
+    metrics = {*results["metric"], *own, *listed}
     for rule in rules:
         chapters = [(study.name, study.part("chapter")) for study in STUDIES.values() if rule.finding]
         questions = [f"{name}.{kind}" for name, chapter in chapters if chapter for kind in chapter.questions]
@@ -200,19 +198,14 @@ def judge_folder(folder: Path, rules: Sequence[Rule], *, baseline: Path | None =
             raise UsageError(f"{folder} is a comparison: it has its baseline. Leave --baseline out.")
         comparison = read_comparison(folder)
         table = comparison.table.with_columns(value=pl.col("difference"))
-        refuse_unknown_names(rules, table, _declared(comparison.record))
+        refuse_unknown_names(rules, table, comparison.record)
         return judged(table, rules, changes=comparison.table.with_columns(value="second"), together=True)
     run = load_run(folder)
-    refuse_unknown_names(rules, run.results, _declared(run.record))
+    refuse_unknown_names(rules, run.results, run.record)
     if baseline is None and (rule := next((rule for rule in rules if rule.require == NO_WORSE), None)):
         raise UsageError(f"The rule '{rule}' needs the run of the last release: add --baseline RUN.")
     changes = changed(run.results, load_run(baseline).results) if baseline else None
     return judged(run.results, rules, changes=changes, findings=lambda: run.findings)
-
-
-def _declared(record: Record) -> list[str]:
-    """The metrics of the run's studies that did not come with Beholder."""
-    return [str(metric["name"]) for study in record.declared.values() for metric in study.get("metrics", [])]
 
 
 def _matching(table: pl.DataFrame, rule: Rule) -> pl.DataFrame:
@@ -342,6 +335,6 @@ def _why_none(results: pl.DataFrame, rule: Rule) -> str:
     return "No row matches all of these filters"
 
 
-def _some(names: pl.Series, most: int = 8) -> str:
+def _some(names: pl.Series) -> str:
     known: Sequence[str] = names.unique(maintain_order=True).to_list()
-    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "") or "nothing"
+    return ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "") or "nothing"

@@ -35,8 +35,8 @@ from beholder.core.errors import BeholderError, UnknownName, UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record, read_record
-from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows, write_results
-from beholder.core.tables import as_csv, read_own_csv
+from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows
+from beholder.core.tables import as_csv, read_own_csv, write_table
 from beholder.core.types import Entry
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
@@ -168,7 +168,7 @@ class Run:
 
     def save(self, folder: Path) -> None:
         """Write the results and their record, while the run goes on."""
-        write_results(self.results, folder)
+        write_table(self.results, folder, "results")
         if self.prompts.height:
             write_whole(folder / "prompts.csv", as_csv(self.prompts))
         if self.perturbed.height:

@@ -1,4 +1,4 @@
-"""The tidy table: what is absent is null, both files say the same, and a damaged one is told."""
+"""The tidy table: what is absent is null, both files say the same, and a damaged one is reported."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from beholder.core.errors import DataError, MissingData
-from beholder.core.results import SCHEMA, Row, read_results, results_table, write_results
-from beholder.core.tables import restored
+from beholder.core.results import SCHEMA, Row, read_results, results_table
+from beholder.core.tables import restored, write_table
 
 HOSTILE = 'a "quoted", <b>name</b>\nof two lines, Zoë'
 
@@ -30,7 +30,7 @@ def test_nan_and_infinite_are_null_and_a_missing_value_is_not_0():
 
 
 def test_both_files_say_the_same(tmp_path: Path):
-    write_results(table(), tmp_path)
+    write_table(table(), tmp_path, "results")
     assert_frame_equal(read_results(tmp_path), table())
     assert_frame_equal(restored(pl.read_csv(tmp_path / "results.csv", schema=SCHEMA)), table())
 
@@ -43,7 +43,7 @@ def test_a_column_that_came_later_is_null_in_an_older_run(tmp_path: Path):
 def test_results_that_are_damaged_or_not_there_are_told(tmp_path: Path):
     with pytest.raises(MissingData, match=r"results\.parquet is not there"):
         read_results(tmp_path)
-    write_results(table(), tmp_path)
+    write_table(table(), tmp_path, "results")
     path = tmp_path / "results.parquet"
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(DataError, match=r"results\.parquet cannot be read"):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beholder.core.results import SCHEMA, Row, results_table, write_results
-from beholder.core.tables import as_csv, read_own_csv
+from beholder.core.results import SCHEMA, Row, results_table
+from beholder.core.tables import as_csv, read_own_csv, write_table
 
 CELLS = st.lists(st.text(st.sampled_from("=+-@\t\r\n'\"a,|;＝ "), min_size=1, max_size=6), min_size=1, max_size=5)
 
@@ -34,7 +34,7 @@ def test_no_text_begins_as_a_formula_and_all_come_back(texts: list[str], tmp_pat
 def test_results_keep_their_numbers_and_lose_their_formulas(tmp_path: Path):
     row = Row("custom.gap", -0.25, 10, "probability", low=-0.5, high=-0.1, group="=HYPERLINK(1)", note="-1 is low")
     table = results_table([row], study="custom", model="@sum", dataset="a")
-    write_results(table, tmp_path)
+    write_table(table, tmp_path, "results")
     (cells,) = csv.DictReader(io.StringIO((tmp_path / "results.csv").read_text()))
     assert (cells["value"], cells["low"]) == ("-0.25", "-0.5")
     assert (cells["group"], cells["model"], cells["note"]) == ("'=HYPERLINK(1)", "'@sum", "'-1 is low")

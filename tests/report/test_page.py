@@ -39,6 +39,7 @@ def test_numbers_are_bold_and_the_rest_is_escaped() -> None:
     assert (
         str(bold_numbers("<i> −3.2 points & 84 % of B/32")) == "&lt;i&gt; <b>−3.2 points</b> &amp; <b>84 %</b> of B/32"
     )
+    assert str(bold_numbers("for 60-69")) == "for 60-69"
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -25,7 +25,7 @@ from beholder.core.errors import DataError, UnknownName
 from beholder.core.files import write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.read import read_json, read_parquet
-from beholder.core.results import KEY, WITHIN, Row, results_table
+from beholder.core.results import WITHIN, Row, results_table, row_key
 from beholder.scores.executor import Processes
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study
@@ -89,7 +89,7 @@ def true_values(cell: Cell) -> TrueValues:
     world = draw(cell.world, many, cell.trials.prompts, rng)
     rows = cell.trials.measure(world, MeasureOptions(draws=FEW, permutations=FEW, shuffles=FEW))
     known = (row for row in rows if row.value is not None and math.isfinite(row.value) and row.unit != STATISTIC)
-    return {_place(row): float(row.value or 0.0) for row in known}
+    return {row_key(row): float(row.value or 0.0) for row in known}
 
 
 def claims(cell: Cell, rows: Sequence[Row], truth: TrueValues) -> Claims:
@@ -137,22 +137,18 @@ def _intervals(
 
 def _deciding(rows: Iterable[Row]) -> Iterator[Row]:
     """The rows with a verdict; of two that are alike, the one within strata."""
-    judged = {_place(row): row for row in rows if row.verdict}
+    judged = {row_key(row): row for row in rows if row.verdict}
     within = {place[:-1] for place in judged if (place[-1] or "").startswith(WITHIN)}
     for place, row in judged.items():
         if (place[-1] or "").startswith(WITHIN) or place[:-1] not in within:
             yield row
 
 
-def _place(row: Row) -> tuple[str | None, ...]:
-    return tuple(getattr(row, name) for name in KEY)
-
-
 def _true_value(row: Row, truth: TrueValues, landmark: float | None) -> float | None:
     """By the row's place, or by that of the same pair of groups the other way round."""
-    value = truth.get(_place(row))
+    value = truth.get(row_key(row))
     if value is None:
-        value = truth.get(_place(row._replace(group=row.against, against=row.group)))
+        value = truth.get(row_key(row._replace(group=row.against, against=row.group)))
         if value:
             value = 1 / value if landmark == 1 else -value
     return value

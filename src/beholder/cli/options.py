@@ -224,7 +224,8 @@ def write_config(context: typer.Context, folder: Path) -> None:
         for parameter in context.command.params
         if parameter.name in context.params and parameter.name not in LEFT_OUT and given(context, str(parameter.name))
     }
-    write_whole(folder / FILE, masked(as_toml(chosen)).encode("utf-8", "replace"))
+    lines = "\n".join(f"{key} = {_toml(value)}" for key, value in chosen.items() if value is not None)
+    write_whole(folder / FILE, masked(lines).encode("utf-8", "replace"))
 
 
 def given(context: typer.Context, name: str) -> bool:
@@ -233,12 +234,8 @@ def given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def as_toml(entries: Mapping[str, object]) -> str:
-    """Entries as TOML; a text is written as JSON writes it, which TOML reads too."""
-    return "\n".join(f"{key} = {_value(value)}" for key, value in entries.items() if value is not None)
-
-
-def _value(value: object) -> str:
+def _toml(value: object) -> str:
+    """A value as TOML; a text is written as JSON writes it, which TOML reads too."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value if isinstance(value, bool | int | float) else str(value), ensure_ascii=False)

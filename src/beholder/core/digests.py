@@ -15,9 +15,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from beholder.core.errors import RemoteError, masked
 from beholder.core.files import private_folder
@@ -25,9 +26,7 @@ from beholder.core.progress import Progress, silent
 from beholder.core.remote import RemotePath
 
 log = logging.getLogger(__name__)
-Item = TypeVar("Item")
 
-CHUNK = 1 << 16
 NOT_HASHED = ""  # stands for the digest of a file that has not been read yet
 RECHECKED = 16  # remembered files that are read again each time: an old date can hide a new content
 PART = 500  # files looked at together: SQLite takes so many values in one question, and memory stays small
@@ -42,11 +41,8 @@ def digest(value: Any) -> str:
 
 def file_digest(path: Path) -> str:
     """Forty hex digits of a file's bytes; equal files have equal digests wherever they lie."""
-    hasher, buffer = hashlib.blake2b(digest_size=20), memoryview(bytearray(CHUNK))
     with path.open("rb", buffering=0) as file:
-        while size := file.readinto(buffer):
-            hasher.update(buffer[:size])
-    return hasher.hexdigest()
+        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=20)).hexdigest()
 
 
 def content_digest(data: bytes | bytearray | memoryview) -> str:
@@ -254,5 +250,5 @@ def _by_threads(digest_of: Callable[[str], str | None], paths: Sequence[str]) ->
             yield from pool.map(digest_of, part)
 
 
-def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _parts(items: Sequence[str]) -> Iterator[Sequence[str]]:
     return (items[start : start + PART] for start in range(0, len(items), PART))

@@ -1,6 +1,7 @@
 """Results: one tidy table whatever the study. Column and metric names are our API."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +9,6 @@ import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_parquet
-from beholder.core.tables import write_table
 from beholder.core.types import Fields
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -24,6 +24,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }  # the columns. A printed frame has room for the first four and the last four: what the number is, and of whom.
 NEVER_NULL = ("study", "model", "dataset", "metric", "n", "unit")
 KEY = ("metric", "subset", "group", "against", "concept", "template", "variant")  # of one number in a study
+row_key = attrgetter(*KEY)  # the same of a `Row`
 WITHIN = "within "  # how the variant of a number begins that was measured within strata
 PLAIN = ~pl.col("variant").str.starts_with(WITHIN).fill_null(False)  # numbers as published
 
@@ -68,11 +69,6 @@ def place(row: Fields) -> str:
     if named["against"] is not None:
         named["against"] = f"against {named['against']}"
     return " · ".join(str(value) for value in named.values() if value is not None)
-
-
-def write_results(results: pl.DataFrame, folder: Path) -> None:
-    """`results.parquet` and `results.csv` in the run folder."""
-    write_table(results, folder, "results")
 
 
 def read_results(folder: Path) -> pl.DataFrame:

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from beholder.core.results import read_results, write_results
+from beholder.core.results import read_results
+from beholder.core.tables import write_table
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.chapter import CHAPTER
 from beholder.studies.disparity.findings import Pair, pairs
@@ -32,7 +33,7 @@ def test_hostile_names_come_out_whole(
 ):
     ordered = sorted(groups)
     worse = {(ordered[0], CONCEPTS[0]): 1.9, (ordered[1], CONCEPTS[1]): 1.9}
-    write_results(measure(object_world(450, CONCEPTS, worse, groups=groups), draws=60), tmp_path)
+    write_table(measure(object_world(450, CONCEPTS, worse, groups=groups), draws=60), tmp_path, "results")
     results = read_results(tmp_path)
     expected = [Pair(*ordered)] if len(groups) == 2 else [Pair(name, "all the rest", True) for name in ordered]
     assert pairs(results) == expected
