@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from beholder.studies.apa.study import SIZES
+from beholder.studies.apa.printed import SIZES
 from beholder.studies.printed import EQUAL, Check, Printed
 
 CLOSE = 0.005 * 8

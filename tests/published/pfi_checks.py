@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import polars as pl
 from apa_checks import ratio_check, totals
 
-from beholder.studies.apa.study import PRINTED as APA
-from beholder.studies.apa.study import SIZES
+from beholder.studies.apa.printed import PRINTED as APA
+from beholder.studies.apa.printed import SIZES
 from beholder.studies.printed import Check, Printed
 
 CLOSE = 0.005 * 7

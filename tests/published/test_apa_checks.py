@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beholder.studies.apa.study import PRINTED
+from beholder.studies.apa.printed import PRINTED
 from beholder.studies.printed import Check
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from beholder.core.results import Row, results_table
 from beholder.report.replication import SCHEMA, counts, ledger, printed_name
-from beholder.studies.apa.study import PRINTED as APA
+from beholder.studies.apa.printed import PRINTED as APA
 from beholder.studies.gras.study import result_cells
 from beholder.studies.printed import CANNOT_BE, CELL, DIFFERS, EQUAL, NOT_MEASURED, WITHIN, Printed, Source
 
@@ -41,7 +41,7 @@ def test_a_ratio_that_does_not_follow_from_its_rows_would_be_found(monkeypatch: 
     file = tmp_path / "printed.csv"
     APA.table.with_columns(printed=pl.when(ratio).then(pl.lit("0.7")).otherwise("printed")).write_csv(file)
     APA.derived.write_csv(tmp_path / "derived.csv")
-    monkeypatch.setattr("beholder.studies.apa.study.PRINTED", replace(APA, file=file))
+    monkeypatch.setattr("beholder.studies.apa.printed.PRINTED", replace(APA, file=file))
     off = ledger().filter(pl.col("metric").eq("apa.bias_ratio") & pl.col("verdict").ne(EQUAL))
     assert off.select("model", "subset", "verdict").rows() == [("BLIP", "athletes", DIFFERS)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from beholder.studies.apa.study import PRINTED
+from beholder.studies.apa.printed import PRINTED
 from beholder.studies.printed import Source, printed_of
 
 

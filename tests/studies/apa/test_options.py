@@ -11,8 +11,9 @@ from beholder.core.results import Row, results_table
 from beholder.datasets.dataset import Dataset
 from beholder.report.replication import ledger
 from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.apa.printed import EIGHT
 from beholder.studies.apa.prompts import association_prompts
-from beholder.studies.apa.study import APA, EIGHT, apa_study, configured
+from beholder.studies.apa.study import APA, apa_study, configured
 from beholder.studies.printed import DIFFERS, NOT_MEASURED
 from beholder.studies.public_figures.published import comparable_results, published_rank
 from beholder.studies.study import MeasureOptions, Study

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beholder.studies.apa.study import SIZES
+from beholder.studies.apa.printed import SIZES
 
 
 def test_a_pool_is_the_sum_of_its_branches():

@@ -12,7 +12,7 @@ import pytest
 from beholder._run import Run
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.results import Row
-from beholder.studies.apa.study import EIGHT
+from beholder.studies.apa.printed import EIGHT
 from beholder.studies.public_figures.charts import (
     association_chart,
     axis_end,

@@ -10,7 +10,7 @@ import pytest
 
 from beholder.comparison.family import judge, verdict_of
 from beholder.core.results import Row, results_table
-from beholder.studies.apa.study import EIGHT, PRINTED
+from beholder.studies.apa.printed import EIGHT, PRINTED
 from beholder.studies.public_figures.chapter import scale_tables
 from beholder.studies.public_figures.charts import scale_figures
 from beholder.studies.public_figures.findings import public_figure_findings

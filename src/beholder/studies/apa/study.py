@@ -1,114 +1,23 @@
 """APA: does the model recognise a person, their occupation and their specialty? Does it treat women and men alike?"""
 
 from collections.abc import Iterator
-from functools import cache, partial
-from pathlib import Path
-
-import polars as pl
+from functools import partial
 
 from beholder.core.errors import UsageError
 from beholder.core.results import Row
 from beholder.core.types import Fields
-from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.glasshouse.world import prompts as drawn_prompts
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import Task
+from beholder.studies.apa.printed import EIGHT, POOLS
 from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts
-from beholder.studies.printed import Cell, Printed, Source
 from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.published import scale_rows
 from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Option, Plans, Study, Tells
-
-EIGHT = "eight occupations, without actress"  # the variant of rows that were measured with `--options 8`
-POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
-
-
-def _size(name: str) -> dict[str | None, int]:
-    """By gender; the key None counts everyone."""
-    parts = [BRANCHES[branch] for branch in POOLS.get(name, (name,))]
-    women, men = sum(part.women for part in parts), sum(part.men for part in parts)
-    return {None: sum(part.images for part in parts), "woman": women, "man": men}
-
-
-SIZES = {name: _size(name) for name in (*BRANCHES, "politicians")}  # by branch or pool
-
-NAMED_OTHERWISE = (
-    "P-FI's Text Score is APA's Image Score: the caption of P-FI's Table 2 defines it as identifying the unique name, "
-    "given an image. P-FI's body text reads the other way. Values here are by what is given."
-)
-CLOSE = 0.005 * 8  # by how much eight figures of two places may miss 100
-FLOAT16 = "The released scripts take means in float16, so the figures sit on that grid."
-
-
-def other_people(row: Cell) -> str | None:
-    """Why a run's value is over other people than the printed one."""
-    expected = SIZES.get(row["subset"] or "", {}).get(row["group"])
-    if expected is None or row["n"] is None or abs(row["n"] - expected) <= 1:
-        return None
-    return f"this run is over {row['n']} people, the printed value over {expected}"
-
-
-@cache
-def _over_one() -> dict[tuple[str, str], float]:
-    """Per cent that the shares of a row of Table 5 add up to, by model and gender, where that is more than 100."""
-    shares = PRINTED.cells.filter(metric="apa.occupation_probability", place="Table 5")
-    sums = shares.group_by("model", "group").agg(total=(100 * pl.col("printed")).round(2).sum())
-    return {(model, gender): total for model, gender, total in sums.iter_rows() if total > 100 + CLOSE}
-
-
-def _impossible(row: Cell) -> str | None:
-    total = _over_one().get((row["model"], row["group"]))
-    if total is None or row["place"] != "Table 5":
-        return None
-    return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
-
-
-def other_options(row: Cell, model: str) -> str | None:
-    """Why the printed number of a model is over other occupations than a run's row."""
-    if row["metric"].partition(".")[2] not in ("bias_ratio", "occupation_probability"):
-        return None
-    eight = any(model == each for each, _ in _over_one())  # over eight prompts, as it looks
-    if row["subset"] == "actors":
-        return "its printed shares of actors are not those of one softmax" if eight else None
-    if eight and row["variant"] != EIGHT:
-        return "its printed shares look taken over eight occupations (--options 8)"
-    return "its printed shares are over nine occupations" if not eight and row["variant"] == EIGHT else None
-
-
-PAPER = "APA, a people-centric benchmark for testing vision-language models (2025)"
-PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "apa_gender_bias",
-            f"{PAPER}, Tables 5–7",
-            "mean probability of each occupation for women and for men, and their ratio, 39 models",
-            (
-                "Table 5 (actors): rows of contrastive models do not add up to 100 (RN50, woman: 172.9), and the "
-                "released script drops the ninth column, actress; the ratios are as printed, not checked.",
-                "“MetaCLIP-114” is MetaCLIP-L14. Table 1 of the paper gives one row of Table 7 another name.",
-                FLOAT16,
-            ),
-            half_precision=True,
-        ),
-        Source(
-            "apa_identity",
-            f"{PAPER}, Table 8",
-            "identity scores given a name (Text) and given an image (Image), 39 models",
-            (NAMED_OTHERWISE, FLOAT16),
-            half_precision=True,
-        ),
-    ),
-    impossible=_impossible,
-    partial=lambda row: other_people(row) or other_options(row, row["model"]),
-    unlike=other_options,
-    no_neighbours=(("apa.occupation_probability", "actors"),),  # Table 5 does not say which column is actress
-)
-
 
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
@@ -199,7 +108,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         plans=Plans(
             plan="beholder.studies.apa.study:plan",
             trials="beholder.studies.public_figures.study:APA_TRIALS",
-            printed="beholder.studies.apa.study:PRINTED",
+            printed="beholder.studies.apa.printed:PRINTED",
         ),
         default="always",
         demo=True,

@@ -4,8 +4,9 @@ from functools import partial
 from pathlib import Path
 
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
+from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
-from beholder.studies.apa.study import APA, NAMED_OTHERWISE, POOLS, other_people
+from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
 from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.published import scale_rows

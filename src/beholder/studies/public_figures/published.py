@@ -23,7 +23,7 @@ from beholder.core.results import PLAIN, SCHEMA, Row, results_table
 from beholder.core.types import Array
 from beholder.datasets.apa import BRANCHES
 from beholder.models.catalog import ModelEntry, catalog, lookup
-from beholder.studies.apa.study import POOLS
+from beholder.studies.apa.printed import POOLS
 from beholder.studies.printed import alike, printed_of
 from beholder.studies.study import MeasureOptions
 
