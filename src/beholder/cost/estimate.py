@@ -280,8 +280,8 @@ def _served(cost: Cost, subject: Subject, options: CostOptions) -> Cost:
         tokens_in = work.picture_tokens + work.text_tokens
         money = replace(limits, **prices).money(tokens_in, out)
         if money is None:
-            options_of_prices = f"--price-in and --price-out (or {PREFIX}PRICE_IN and {PREFIX}PRICE_OUT)"
-            notes.append(f"Money is unknown: add {options_of_prices}.")
+            variables = f"{PREFIX}PRICE_IN and {PREFIX}PRICE_OUT"
+            notes.append(f"Money is unknown: add --price-in and --price-out (or {variables}).")
     if limits.rpm:
         seconds = Span(*[60 * work.cells / limits.rpm] * 3)
     else:

@@ -26,7 +26,7 @@ from beholder.datasets.content import read_content
 from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer, preparation_of
+from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer
 from beholder.prompts.prompt_set import Instruction
 
 SECONDS = 10.0
@@ -101,7 +101,7 @@ class Rehearsal:
 
 def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Prepared], Array]:
     """Some pictures made ready, and what one takes."""
-    prepare = preparation_of(scorer) or scorer.prepare
+    prepare = getattr(scorer, "preparation", None) or scorer.prepare
 
     def opened(uri: str) -> Prepared:
         data = read_content(uri) if is_plain_file(uri) else None
