@@ -34,7 +34,6 @@ from beholder.core.digests import file_digest
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import open_image
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import preparation_of
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores import executor
 from beholder.scores.executor import usable_cores
@@ -149,9 +148,7 @@ class Bench:
         """The model on one batch of cut pictures that lies ready, again and again."""
         import torch
 
-        pictures = np.stack(
-            [preparation_of(self.scorer)(open_image(uri)) for uri in self.uris[: self.scorer.batch_size]]
-        )  # type: ignore[misc]
+        pictures = np.stack([self.scorer.preparation(open_image(uri)) for uri in self.uris[: self.scorer.batch_size]])  # type: ignore[misc]
         ready = torch.from_numpy(pictures).cuda() if self.on_card else pictures
         for _ in range(3):
             self.scorer.embed_prepared(ready)

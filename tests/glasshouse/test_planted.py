@@ -25,7 +25,6 @@ from beholder.glasshouse.planted import (
     WARM_WORDS,
     implied_bias_ratio,
     implied_occupation,
-    implied_warmth,
 )
 from beholder.glasshouse.portrait import Portrait
 from beholder.glasshouse.world import named_people
@@ -104,7 +103,3 @@ def test_implied_occupation_by_hand():
 def test_implied_shares_add_up_to_one():
     for outfit, presentation in OCCUPATION_RATES:
         assert sum(implied_occupation(outfit, presentation).values()) == pytest.approx(1)
-
-
-def test_implied_warmth_equals_the_planted_rate():
-    assert {s: pytest.approx(implied_warmth(s)) for s in range(5)} == WARM_RATES

@@ -29,7 +29,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
-from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer, preparation_of
+from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer
 from beholder.models.served.address import PREFIX, Limits
 from beholder.models.spec import PRECISIONS, this_machine
 from beholder.prompts.prompt_set import Instruction
@@ -110,7 +110,7 @@ class Rehearsal:
 
 def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Prepared], Array]:
     """Some pictures made ready, and what one takes."""
-    prepare = preparation_of(scorer) or scorer.prepare
+    prepare = getattr(scorer, "preparation", None) or scorer.prepare
 
     def opened(uri: str) -> Prepared:
         data = read_content(uri) if is_plain_file(uri) else None
@@ -421,8 +421,8 @@ def _served(cost: Cost, subject: Subject, options: CostOptions) -> Cost:
         tokens_in = work.picture_tokens + work.text_tokens
         money = replace(limits, **prices).money(tokens_in, out)
         if money is None:
-            options_of_prices = f"--price-in and --price-out (or {PREFIX}PRICE_IN and {PREFIX}PRICE_OUT)"
-            notes.append(f"Money is unknown: add {options_of_prices}.")
+            variables = f"{PREFIX}PRICE_IN and {PREFIX}PRICE_OUT"
+            notes.append(f"Money is unknown: add --price-in and --price-out (or {variables}).")
     if limits.rpm:
         seconds = Span(*[60 * work.cells / limits.rpm] * 3)
     else:

@@ -7,6 +7,7 @@ token for each word and punctuation mark, and what a chat's form adds.
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -49,10 +50,6 @@ class Pictures:
     bytes_each: float | None
     sizes: tuple[Size, ...]  # of the sample
     assumed: bool = False  # whether no picture is there, so that sizes are assumed
-
-    def files(self, images: float) -> float | None:
-        """Bytes of so many of them."""
-        return None if self.bytes_each is None else images * self.bytes_each
 
     @property
     def drawn(self) -> bool:
@@ -154,15 +151,13 @@ def text_lengths(texts: Sequence[str], folder: Path | None) -> tuple[list[int], 
     """Tokens of each text, and whether they are the checkpoint's own tokenizer's."""
     path = folder / "tokenizer.json" if folder else None
     if path and path.is_file():
-        try:
+        with suppress(ImportError):
             from tokenizers import Tokenizer  # an optional dependency
 
             tokenizer = Tokenizer.from_file(str(path))
             tokenizer.no_padding()
             tokenizer.no_truncation()
             return [len(one.ids) for one in tokenizer.encode_batch(list(texts))], True
-        except ImportError:
-            pass
     return [len(_words(text)) + 2 for text in texts], False
 
 
@@ -241,7 +236,7 @@ class Counter:
         texts = list(dict.fromkeys(text for task in asked for text in task.questions))
         work = Work(study.name, dataset.name, pictures, pictures.count, len(texts), cells, asked)
         work = self._two_towers(work, texts) if kind in ("contrastive", "baseline") else self._by_pair(work)
-        return replace(work, bytes_read=pictures.files(work.images))
+        return replace(work, bytes_read=work.images * pictures.bytes_each if pictures.bytes_each is not None else None)
 
     def _two_towers(self, work: Work, texts: list[str]) -> Work:
         subject, shapes, count = self.subject, self.subject.shapes, work.pictures.count
@@ -263,7 +258,9 @@ class Counter:
 
     def _by_pair(self, work: Work) -> Work:
         tasks = tuple(self.read(task, work.pictures) for task in work.tasks)
-        images, served = sum(task.images for task in tasks), self.subject.served is not None
+        images, served = sum(task.images for task in tasks), self.subject.served
+        urls = [data_url(open_image(uri), served.asking) for uri in work.pictures.sample[:4]] if served else []
+        sent = float(np.mean([len(url) for url in urls])) if urls else ASSUMED_BYTES * 4 / 3
         known = [(task.images, task.reading) for task in tasks if task.reading]
         read = known if len(known) == len(tasks) else []
         channels = len(SERVED_CHANNELS) if served else CHANNELS[self.subject.kind]
@@ -278,7 +275,7 @@ class Counter:
             vision_flop=_sum(task.images * task.looking for task in tasks if task.looking is not None),
             text_flop=_sum(task.images * task.answering for task in tasks if task.answering is not None),
             bytes_written=work.cells * 4 * channels * PACKED + images * KEY,
-            bytes_sent=self._sent(work.pictures) * work.cells if served else None,
+            bytes_sent=sent * work.cells if served else None,
         )
 
     @cached_property
@@ -309,11 +306,6 @@ class Counter:
         estimate = partial(estimated, shared=not (shapes and shapes.looks_back), at_once=self._at_once)
         read = {size: estimate(task.questions, count) for size, count in tokens.items()}
         return asked_about(task, [(read[size], size) for size in sizes], self.subject)
-
-    def _sent(self, pictures: Pictures) -> float:
-        assert self.subject.served
-        urls = [data_url(open_image(uri), self.subject.served.asking) for uri in pictures.sample[:4]]
-        return float(np.mean([len(url) for url in urls])) if urls else ASSUMED_BYTES * 4 / 3
 
 
 def asked_about(task: Asked, found: Sequence[tuple[Reading, Size | None]], subject: Subject) -> Asked:

@@ -62,10 +62,7 @@ class Draws:
 
 
 class Face:
-    """Sizes of head and features of an identity in one presentation; age softens jaw and lips a little.
-
-    Lengths are in canvas units, others are shares.
-    """
+    """Head and features of an identity in one presentation: lengths in canvas units, else shares; age softens them."""
 
     def __init__(self, draws: Draws, *, woman: bool, age: int) -> None:
         around, w, years = draws.around, 1.0 if woman else 0.0, (age - 20) / 60

@@ -70,30 +70,24 @@ def blot(x: float, y: float, width: float, height: float) -> Floats:
     return np.exp(-(((grid_x - x) / width) ** 2) - ((grid_y - y) / height) ** 2)
 
 
-@lru_cache(maxsize=4)
-def spline_basis(steps: int) -> Floats:
+@lru_cache(maxsize=1)
+def spline_basis() -> Floats:
     """Catmull-Rom weights of four neighbouring control points, one row per step."""
-    t = np.arange(steps) / steps
-    return 0.5 * np.stack(
-        [-(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2, -3 * t**3 + 4 * t**2 + t, t**3 - t**2], axis=1
-    )
+    t = np.arange(STEPS) / STEPS
+    weights = -(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2, -3 * t**3 + 4 * t**2 + t, t**3 - t**2
+    return 0.5 * np.stack(weights, axis=1)
+
+
+def spline(*neighbours: Floats) -> Floats:
+    """A curve from every point to the next, given what stands before, at, after and beyond each."""
+    curve: Floats = np.einsum("sk,knd->nsd", spline_basis(), np.stack(neighbours)).reshape(-1, 2)
+    return curve
 
 
 def closed_curve(points: Points) -> Floats:
     """A smooth closed curve through the points."""
     p = np.asarray(points, dtype=float)
-    neighbours = np.stack([np.roll(p, 1, 0), p, np.roll(p, -1, 0), np.roll(p, -2, 0)])
-    curve: Floats = np.einsum("sk,knd->nsd", spline_basis(STEPS), neighbours).reshape(-1, 2)
-    return curve
-
-
-def open_curve(points: Points) -> Floats:
-    """A smooth curve through the points, ends included."""
-    p = np.asarray(points, dtype=float)
-    padded = np.concatenate([[2 * p[0] - p[1]], p, [2 * p[-1] - p[-2]]])
-    neighbours = np.stack([padded[:-3], padded[1:-2], padded[2:-1], padded[3:]])
-    curve = np.einsum("sk,knd->nsd", spline_basis(STEPS), neighbours).reshape(-1, 2)
-    return np.concatenate([curve, p[-1:]])
+    return spline(np.roll(p, 1, 0), p, np.roll(p, -1, 0), np.roll(p, -2, 0))
 
 
 def ring(x: float, y: float, width: float, height: float, steps: int = 28) -> Floats:
@@ -104,7 +98,9 @@ def ring(x: float, y: float, width: float, height: float, steps: int = 28) -> Fl
 
 def ribbon(points: Points, width: float, taper: float) -> Floats:
     """The outline of a brush stroke along the points; `taper` 1 ends in points, 0 keeps the width."""
-    curve = open_curve(points)
+    p = np.asarray(points, dtype=float)
+    padded = np.concatenate([[2 * p[0] - p[1]], p, [2 * p[-1] - p[-2]]])
+    curve = np.concatenate([spline(padded[:-3], padded[1:-2], padded[2:-1], padded[3:]), p[-1:]])
     slope = np.gradient(curve, axis=0)
     normal = np.stack([-slope[:, 1], slope[:, 0]], axis=1)
     normal /= np.maximum(np.hypot(normal[:, 0], normal[:, 1]), 1e-9)[:, None]

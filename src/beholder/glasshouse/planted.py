@@ -35,7 +35,8 @@ OCCUPATION_RATES: dict[tuple[str, str], dict[str, float]] = {
     ("plain", "man"): {"teacher": 0.50, "clerk": 0.50},
 }
 
-# P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half.
+# P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half and this is also what a
+# softmax over the two words tends to.
 WARM_RATES: dict[int, float] = {0: 0.10, 1: 0.30, 2: 0.50, 3: 0.70, 4: 0.90}
 WARM_WORDS = tuple("warm friendly kind trustworthy honest likable sincere benevolent altruistic".split())
 COLD_WORDS = tuple("cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic".split())
@@ -61,13 +62,6 @@ def implied_bias_ratio(outfit: str) -> float:
     """Implied b: probability of the drawn occupation for women divided by that for men."""
     women, men = (implied_occupation(outfit, side)[outfit] for side in ("woman", "man"))
     return women / men
-
-
-def implied_warmth(smiling: int) -> float:
-    """Implied softmax share of a warm word against a cold one; equals the planted rate, as both are even."""
-    warm, mean = WARM_RATES[smiling], sum(WARM_RATES.values()) / len(WARM_RATES)
-    ratios = warm / mean, (1 - warm) / (1 - mean)
-    return ratios[0] / sum(ratios)
 
 
 def planted_row(metric: str, subset: str, value: float, *, group: str = "", concept: str = "", note: str = "") -> Entry:

@@ -1,10 +1,8 @@
 """Models that look for a concept in every part of a picture: open-vocabulary detectors, and CLIPSeg.
 
-Channel `presence`: the score of the concept's best box, as the model's own post-processing gives it before any
-threshold (OWL-ViT, OWLv2, Grounding DINO, MM-Grounding-DINO, OmDet-Turbo), or the probability of the likeliest pixel
-(CLIPSeg; a small thing is as present as a large one). A cell depends on its picture and its concept and on no other
-concept of the request: where concepts would meet inside the model, each has a pass of its own, and what the picture
-alone decides is computed once.
+Channel `presence`: the score of the concept's best box before any threshold, or the probability of the likeliest pixel
+(docs/detectors.md). A cell depends on its picture and its concept and on no other concept of the request: where
+concepts would meet inside the model, each has a pass of its own, and what the picture alone decides is computed once.
 """
 
 from collections.abc import Callable, Sequence
@@ -123,10 +121,7 @@ class Owl(DenseScorer):
 
 
 class GroundingDino(DenseScorer):
-    """Grounding DINO and MM-Grounding-DINO: the text is fused into the picture, so every concept has its own pass.
-
-    Masks keep phrases of one text apart only while they are read; the fusion layers then mix them all.
-    """
+    """Grounding DINO and MM-Grounding-DINO: fusion layers mix all phrases of a text, so each has a pass of its own."""
 
     reading = "sigmoid of the largest token logit, best box"
     form = "{}."
@@ -207,11 +202,7 @@ class OmDetTurbo(DenseScorer):
 
 
 class Segmenter(DenseScorer):
-    """CLIPSeg, by the hidden layers of its picture tower and the vector of its text tower.
-
-    `mean_probability` is the mean over all pixels of the model's output, `area` the share of pixels above 0.5. Only
-    the light decoder runs for every pair.
-    """
+    """CLIPSeg; only its light decoder runs for every pair. `area` is the share of pixels above 0.5."""
 
     channels = ("presence", "mean_probability", "area")
     auto = "CLIPSegForImageSegmentation"

@@ -1,11 +1,4 @@
-"""Load a model by its name, or take one that the caller has at hand.
-
-    null, null:SEED          random noise, the baseline of every audit
-    SCHEME:REST              a family with a scheme: openclip:ARCH/TAG, onnx:DIR, openai:MODEL@URL (`catalog`)
-    glasshouse/NAME          a reference model that comes with Beholder
-    DIR                      a transformers folder: config.json, weights, tokenizer
-    OWNER/NAME[@REVISION]    a model from the Hugging Face hub
-    ViT-B/32, BLIP …         a model of the studies' tables, by its printed name (`catalog`)
+"""Load a model by its name (`catalog.name_forms`), or take one that the caller has at hand.
 
 An adapter's libraries are imported when one of its models is opened, so importing this module is cheap. Loaded objects
 of transformers or open_clip are copied: the caller's own may go on being trained. A copy is named by the digest of its
@@ -27,7 +20,7 @@ from PIL import Image
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_forms, nearest, open_folder
 from beholder.models.checkpoint.files import fetch
-from beholder.models.scorer import Answerer, Floats, Scorer, decoder_of
+from beholder.models.scorer import Answerer, Floats, Scorer
 from beholder.models.spec import LoadOptions as LoadOptions
 from beholder.models.spec import ModelSpec, Module, Processor, device_names
 
@@ -36,7 +29,11 @@ REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
 
 def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # noqa: B008  (frozen)
-    """The scorer that `name` stands for, ready to score."""
+    """The scorer that `name` stands for, ready to score.
+
+    >>> load_model("null").channels
+    ('cosine',)
+    """
     devices = device_names(options.device)
     if len(devices) > 1:
         return _on_several(name, options, devices)
@@ -50,12 +47,12 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
 def decoding_on_gpu(scorer: Scorer) -> Scorer:
     """The same model with `--decode gpu`."""
     twin = copy.copy(scorer)
-    if decode := getattr(twin, "decode_on_gpu", None):
-        decode()
-    if decoder_of(twin) is None:
+    decode = getattr(twin, "decode_on_gpu", None)
+    if decode is None:
         raise ModelError(
             f"--decode gpu is for two-tower models in torch; {scorer.spec.name} is none of them. Leave it out."
         )
+    decode()
     return twin
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import image_settings, load_checkpoint
+from beholder.models.checkpoint.checkpoint import load_checkpoint, model_settings
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.preparation import ByProcessor
 from beholder.models.scorer import Floats, Prepared, batches
@@ -44,13 +44,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     model, image_processor, tokenizer, notes = load_checkpoint(files, options, auto=architecture)
     text = getattr(model.config, "qformer_config", None) or model.config.text_config
     reading = TextReading(tokenizer, int(min(tokenizer.model_max_length, text.max_position_embeddings)))
-    settings = {
-        "model_type": model.config.model_type,
-        "architecture": type(model).__name__,
-        "attention": getattr(model.config, "_attn_implementation", None),
-        "image_processor": image_settings(image_processor),
-        "text": reading.settings,
-    }
+    settings = {**model_settings(model, image_processor), "text": reading.settings}
     spec = ModelSpec(name, "matching", *(origin or files.origin), options.resolved_precision, settings)
     scorer = MatchingScorer(MATCHERS[architecture](model), image_processor, reading, spec, options)
     scorer.loader_notes = notes

@@ -1,12 +1,7 @@
 """Predictions made elsewhere, by Detic, LSeg or any other detector or segmenter, as scores of concepts in pictures.
 
-    RESULTS.json     COCO results, read as a stream: [{image_id, category_id, bbox, score}, …]; a concept's score is
-                     its best box. Entries without a score but with a mask (run lengths): the share of pixels covered
-    DIR              class maps, `<image_id>.png`, a category number in every pixel: the share of pixels; or
-                     probability maps, `<image_id>.npz`, a plane per category: the likeliest pixel's probability
-
-Labels lie beside them. A category that was searched for and not detected scores 0; one that was never searched for has
-no score. A map that cannot be read costs its picture only.
+docs/detectors.md has the formats and what a concept's score is in each. A category that was searched for and not
+detected scores 0; one that was never searched for has no score. A map that cannot be read costs its picture only.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.errors import ModelError, UnusableScore
-from beholder.models.preparation import Decoder, Preparation
 from beholder.models.spec import LoadOptions, ModelSpec
 
 if TYPE_CHECKING:  # worker processes start without polars
@@ -28,12 +27,7 @@ Item = TypeVar("Item")
 
 
 class Scorer(Protocol):
-    """What every adapter offers.
-
-    >>> scorer: Scorer = NullScorer()
-    >>> scorer.score_prepared([scorer.prepare(Image.new("RGB", (8, 8)))], ["a warm person", "a cold person"]).shape
-    (1, 2, 1)
-    """
+    """What every adapter offers."""
 
     spec: ModelSpec
     channels: tuple[str, ...]
@@ -70,18 +64,6 @@ def start_embedding(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[
     return lambda: vectors
 
 
-def preparation_of(scorer: Scorer) -> Preparation | None:
-    """What worker processes can do for this scorer; None if its pictures must be prepared by `prepare`, in threads."""
-    preparation: Preparation | None = getattr(scorer, "preparation", None)
-    return preparation
-
-
-def decoder_of(scorer: Scorer) -> Decoder | None:
-    """What decodes whole files for this scorer, if it was loaded so."""
-    decoder: Decoder | None = getattr(scorer, "decoder", None)
-    return decoder
-
-
 @runtime_checkable
 class Answerer(Scorer, Protocol):
     """A scorer that answers in words: what it reads beside the prompt moves its scores, so it is in its spec."""
@@ -92,11 +74,7 @@ class Answerer(Scorer, Protocol):
 
 
 class ContrastiveScorer(Embedder):
-    """Cosine of image and text vectors: the shared part of every two-tower adapter.
-
-    `settings["logit_scale"]` (the multiplier itself, not its logarithm) and `settings["logit_bias"]` travel in
-    the spec: a measure that wants the model's own logits takes `scale * cosine + bias`.
-    """
+    """Cosine of image and text vectors; the model's own logits are `logit_scale * cosine + logit_bias` of its spec."""
 
     channels: tuple[str, ...] = ("cosine",)
     batch_size: int = 32
@@ -155,11 +133,7 @@ def unit_rows(vectors: npt.NDArray[np.generic], *, kind: str = "image") -> Float
 
 
 class NullScorer:
-    """Uniform noise in [-1, 1), seeded by picture, prompt and seed, and by nothing else about them.
-
-    The baseline of every audit (what does a measure say when there is nothing to find?) and the test double of every
-    test: repeatable, order-free, instant.
-    """
+    """Uniform noise in [-1, 1), seeded by picture, prompt and seed alone: what measures say when nothing is to find."""
 
     channels: tuple[str, ...] = ("cosine",)
     batch_size = 64

@@ -145,8 +145,11 @@ class TorchScorer:
     def _pixels(self, arrays: Sequence[Prepared]) -> Tensor:
         """The batch on the device; pictures that workers or the GPU have cut are finished there."""
         batch = arrays if isinstance(arrays, torch.Tensor) else self._copied(arrays)
-        if batch.dtype == torch.uint8:
-            batch = self._finished(batch)
+        if batch.dtype == torch.uint8:  # `Arithmetic` on the device, in the same order and so with the same result
+            assert self._arithmetic is not None
+            mean, deviation = self._moments
+            values = batch.permute(0, 3, 1, 2).contiguous().float()
+            batch = values.div_(self._arithmetic.divisor).sub_(mean).div_(deviation)
         return batch.to(self._dtype)
 
     def _copied(self, arrays: Sequence[Prepared]) -> Tensor:
@@ -156,13 +159,6 @@ class TorchScorer:
             batch = torch.empty_like(batch, pin_memory=True)  # torch keeps such buffers and hands them out in turn
             np.copyto(batch.numpy(), stacked)  # in this thread: torch's would crowd out the workers
         return batch.to(self._device, non_blocking=True)
-
-    def _finished(self, pixels: Tensor) -> Tensor:
-        """`Arithmetic` on the device, in the same order and so with the same result."""
-        assert self._arithmetic is not None
-        values = pixels.permute(0, 3, 1, 2).contiguous().float()
-        mean, deviation = self._moments
-        return values.div_(self._arithmetic.divisor).sub_(mean).div_(deviation)
 
     @cached_property
     def _moments(self) -> list[Tensor]:

@@ -26,8 +26,8 @@ from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage
 from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
-from beholder.models.preparation import Jpeg, Preparation, fixed_shape
-from beholder.models.scorer import Prepared, Scorer, decoder_of, preparation_of
+from beholder.models.preparation import Decoder, Jpeg, Preparation, fixed_shape
+from beholder.models.scorer import Prepared, Scorer
 from beholder.scores.executor import Executor, Processes, in_order, usable_cores
 
 Bytes = npt.NDArray[np.uint8]
@@ -303,7 +303,8 @@ class Reader:
 
     def __init__(self, scorer: Scorer, options: ReadOptions, workers: WorkersOnDemand) -> None:
         self._scorer, self._options, self._workers = scorer, options, workers
-        self._decoder, self._preparation = decoder_of(scorer), preparation_of(scorer)
+        self._decoder: Decoder | None = getattr(scorer, "decoder", None)
+        self._preparation: Preparation | None = getattr(scorer, "preparation", None)  # None: by `prepare`, in threads
 
     def read(self, batches: Sequence[list[str]], key: Callable[[str], str], stored: Stored) -> Iterator[Opened]:
         """Batch after batch, in order. Files without a key are hashed; those that are `stored` are left out then."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from beholder.core.errors import ModelError
+from beholder.core.types import Entry
 from beholder.models.checkpoint.files import CheckpointFiles, read_config
 from beholder.models.spec import LoadOptions, Module, Processor, Tensor
 from beholder.models.torch_scorer import LIBRARY, as_model_error, memory_errors, resolve_device, torch, transformers
@@ -165,6 +166,16 @@ def image_settings(processor: Processor) -> dict[str, object]:
     moot = {"processor_class", "_processor_class", "auto_map", "_commit_hash", "name_or_path"}
     kept = {key: value for key, value in processor.to_dict().items() if key not in moot}
     return {**as_json(kept), "class": type(processor).__name__}
+
+
+def model_settings(model: Module, image_processor: Processor) -> Entry:
+    """What every spec says of a model of transformers and of how it is shown pictures."""
+    return {
+        "model_type": model.config.model_type,
+        "architecture": type(model).__name__,
+        "attention": getattr(model.config, "_attn_implementation", None),
+        "image_processor": image_settings(image_processor),
+    }
 
 
 def as_json(values: Mapping[str, object]) -> dict[str, object]:

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint, image_settings, load_checkpoint, model_class
+from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, model_class, model_settings
 from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
 from beholder.models.contrastive import gpu_decoder
 from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
@@ -239,12 +239,9 @@ class FlavaContrastive(TransformersContrastive):
 
 def settings_of(checkpoint: Checkpoint) -> dict[str, object]:
     """Everything beside the weights that can move a score."""
-    config, tokenizer = checkpoint.model.config, checkpoint.tokenizer
+    tokenizer = checkpoint.tokenizer
     return {
-        "model_type": config.model_type,
-        "architecture": type(checkpoint.model).__name__,
-        "attention": getattr(config, "_attn_implementation", None),
-        "image_processor": image_settings(checkpoint.image_processor),
+        **model_settings(checkpoint.model, checkpoint.image_processor),
         "text": text_settings(checkpoint)._asdict()
         | {"tokenizer": type(tokenizer).__name__, "inputs": list(tokenizer.model_input_names)},
         "logit_scale": logit_scale(checkpoint.model),

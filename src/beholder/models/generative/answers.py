@@ -44,10 +44,7 @@ class AnswerTokens:
 def resolve_answers(
     tokenizer: Processor, preceding: str, *, yes: str, no: str, measure: str | None = None
 ) -> AnswerTokens:
-    """The tokens that begin `yes` and those that begin `no` right after the text `preceding`.
-
-    The study's token is that of `yes`, or of `measure` where a study writes it otherwise.
-    """
+    """The tokens that begin `yes` or `no` right after `preceding`; the study's own is that of `measure`, if given."""
     vocabulary = _Vocabulary(tokenizer, preceding)
     notes: list[str] = []
     agreeing, denying = (vocabulary.beginnings(answer, notes) for answer in (yes, no))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from beholder.models.checkpoint.checkpoint import image_settings
+from beholder.models.checkpoint.checkpoint import model_settings
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.generative.answers import Elsewhere, resolve_answers
 from beholder.models.generative.loaded_model import LoadedModel, load_placed, precision_of, refuse_unserved
@@ -126,13 +126,11 @@ class GenerativeScorer:
 
 def settings_of(loaded: LoadedModel) -> dict[str, object]:
     """Everything beside weights, instruction and answers that can move a score."""
-    config = loaded.model.config
+    shared = model_settings(loaded.model, loaded.pictures.image_processor)
     return {
-        "model_type": config.model_type,
-        "architecture": type(loaded.model).__name__,
-        "attention": getattr(config, "_attn_implementation", None),
+        **shared,
+        "image_processor": {**shared["image_processor"], "asked": loaded.pictures.asked_for},
         "processor": type(loaded.processor).__name__,
-        "image_processor": image_settings(loaded.pictures.image_processor) | {"asked": loaded.pictures.asked_for},
         "prompt_form": loaded.form.name,
         "padding": "left" if loaded.kind.padded else "none: questions of one length go together",
     }

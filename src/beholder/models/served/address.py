@@ -1,9 +1,8 @@
 """What the user says of a served model: its address `MODEL@URL`, its key, and limits on requests.
 
 Settings that change a score are in the URL's query (image=jpeg, side=768, answers=sampled, draws=40 …), and so in
-the spec. The key comes from the environment and is never written. Limits come from there too and change no score:
-BEHOLDER_SERVED_CONCURRENCY, _RPM (requests a minute), _RETRIES, _TIMEOUT (seconds), _PRICE_IN and _PRICE_OUT (per
-million tokens), _BATCH and _BATCH_FOLDER.
+the spec. The key comes from the environment and is never written. Limits come from there too (`Limits`, each as
+BEHOLDER_SERVED_NAME) and change no score.
 """
 
 import base64
@@ -194,7 +193,10 @@ class Limits:
         given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in (*LEAST, "batch", "batch_folder")}
         chosen: Entry = {name: text for name, text in given.items() if text}
         for name in LEAST.keys() & chosen.keys():
-            number = _number(chosen[name])
+            try:
+                number = float(chosen[name])
+            except ValueError:
+                number = math.nan
             if not LEAST[name] <= number < 1e9:
                 raise UsageError(
                     f"{PREFIX}{name.upper()} is a number of at least {LEAST[name]:g}, not '{chosen[name]}'."
@@ -214,10 +216,3 @@ class Limits:
         if self.price_in is None and self.price_out is None:
             return None
         return (tokens_in * (self.price_in or 0.0) + tokens_out * (self.price_out or 0.0)) / 1e6
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")

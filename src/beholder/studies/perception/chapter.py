@@ -8,7 +8,7 @@ from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question,
 from beholder.chapter.finding import by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.datasets.glasshouse import DESIGN_NAME
-from beholder.glasshouse.planted import WARM_RATES, implied_warmth, planted_row
+from beholder.glasshouse.planted import WARM_RATES, planted_row
 from beholder.studies.perception import findings
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import found, perception_findings
@@ -205,8 +205,8 @@ PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}  
 NOTHING = "nothing"
 NOTE = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
 SHARES = [
-    planted_row("perception.warm_against_cold", "smiling", implied_warmth(k), group=str(k), concept="Warmth", note=NOTE)
-    for k in WARM_RATES
+    planted_row("perception.warm_against_cold", "smiling", rate, group=str(k), concept="Warmth", note=NOTE)
+    for k, rate in WARM_RATES.items()
 ]
 SIGNS = [
     planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
