@@ -94,13 +94,9 @@ def number_of(one: Verdict) -> str:
 
 def as_record(verdicts: Sequence[Verdict]) -> dict[str, object]:
     """What `--json` prints."""
-    return {
-        "passes": not any(one.stops for one in verdicts),
-        "verdicts": [
-            {"rule": str(one.rule), "verdict": one.verdict, "stops": one.stops, "reason": one.reason, "row": one.row}
-            for one in verdicts
-        ],
-    }
+    same = ("verdict", "stops", "reason", "row")
+    rows = [{"rule": str(one.rule), **{name: getattr(one, name) for name in same}} for one in verdicts]
+    return {"passes": not any(one.stops for one in verdicts), "verdicts": rows}
 
 
 def as_junit(verdicts: Sequence[Verdict], run: str) -> bytes:

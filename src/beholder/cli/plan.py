@@ -33,6 +33,7 @@ TIME = (
     "Time is that of scoring everything with an empty store. Loading the model, measuring and drawing the page come on "
     "top."
 )
+OWN_OPTIONS = declared_options(PlanOptions) | declared_options(CostOptions)
 OF_COST = "model device precision processor_seconds stages rehearsed requests tokens_in tokens_out money".split()
 OF_WORK = (
     "study dataset prompts picture_tokens text_tokens text_tokens_one_by_one tokens_estimated flop vision_flop "
@@ -122,13 +123,7 @@ def _size(value: float | None) -> str:
     return UNKNOWN if value is None else size(value)
 
 
-@takes(
-    "data",
-    "dataset",
-    "person",
-    study_options=False,
-    others=declared_options(PlanOptions) | declared_options(CostOptions),
-)
+@takes("data", "dataset", "person", study_options=False, others=OWN_OPTIONS)
 def plan_command(
     studies: list[str] = typer.Argument(
         None, help="Studies; `beholder list studies` names them. With --cost, those that an audit would ask."

@@ -24,19 +24,12 @@ from beholder.report.report import Report, Section, short_names, slug
 from beholder.report.scorecard import CELLS, Card, scorecard
 
 LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{sign: f"$\\{name}$" for sign, name in {"×": "times", "·": "cdot", "≥": "geq", "≤": "leq", "±": "pm"}.items()},
     **{sign: f"$\\{name}$" for sign, name in {"Δ": "Delta", "δ": "delta", "ω": "omega", "η": "eta"}.items()},
     **{sign: f"$\\{name}$" for sign, name in {"→": "rightarrow", "≈": "approx", "σ": "sigma", "ρ": "rho"}.items()},
-    "−": "$-$",
-    "²": "$^2$",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    '"': "''",
+    **{"−": "$-$", "²": "$^2$", "<": "$<$", ">": "$>$", "|": "$|$", '"': "''"},
 }
 LATIN = re.compile(r"[ -~À-ÖØ-öø-ſ–—‘’“”…]")  # what pdfLaTeX can set as it is
 COLUMN, PAGE = 46, 98  # characters of a table that fit a column of a two-column paper, and its page, in small print

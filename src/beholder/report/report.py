@@ -228,18 +228,10 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     for number, table in enumerate(tables):  # a name that a row lacks is shown as absent
         rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
         tables[number] = table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
-    return Section(
-        study,
-        chapter,
-        dataset,
-        part,
-        list(_findings(chapter, part, others)),
-        tables,
-        chapter.published(part),
-        chapter.planted(part),
-        list(_limitations(study, chapter, part, record)),
-        list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else [],
-    )
+    findings, limits = list(_findings(chapter, part, others)), list(_limitations(study, chapter, part, record))
+    noise = list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else []
+    known = chapter.published(part), chapter.planted(part)
+    return Section(study, chapter, dataset, part, findings, tables, *known, limits, noise)
 
 
 def study_of(name: str, record: Record) -> Study:
