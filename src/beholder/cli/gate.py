@@ -137,11 +137,8 @@ def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
         }
         for one in verdicts
     ]
-    driver = {
-        "name": "beholder gate",
-        "version": metadata.version("beholder"),
-        "rules": [{"id": f"rule-{number}", "shortDescription": {"text": text}} for number, text in enumerate(asked, 1)],
-    }
+    known = [{"id": f"rule-{number}", "shortDescription": {"text": text}} for number, text in enumerate(asked, 1)]
+    driver = {"name": "beholder gate", "version": metadata.version("beholder"), "rules": known}
     log = {"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     return json.dumps(log, indent=1, ensure_ascii=False).encode("utf-8", "replace")
 

@@ -69,11 +69,8 @@ def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str
     {'a': {'words': ['x'], 'cells': [0, None, 0]}}
     """
     used = {*filters, *(name for column in columns for name in (*column.fields, *column.small))}
-    return {
-        "rows": table.height,
-        "columns": [column._asdict() for column in columns],
-        "fields": {name: _packed_column(table[name]) for name in table.columns if name in used},
-    }
+    fields = {name: _packed_column(table[name]) for name in table.columns if name in used}
+    return {"rows": table.height, "columns": [column._asdict() for column in columns], "fields": fields}
 
 
 def _packed_column(values: pl.Series) -> dict[str, object]:

@@ -185,11 +185,8 @@ class Charts(dict[str, "alt.Chart | alt.LayerChart"]):
     """The charts of a run by name, such as `study.chart_name`; each displays itself in a notebook."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(
-            (f"{section.study.name}.{figure.name.replace('-', '_')}", titled(figure))
-            for section in report.sections
-            for figure in section.figures
-        )
+        drawn = [(section.study.name, figure) for section in report.sections for figure in section.figures]
+        super().__init__((f"{study}.{figure.name.replace('-', '_')}", titled(figure)) for study, figure in drawn)
 
     def __missing__(self, name: str) -> "alt.Chart | alt.LayerChart":
         raise UnknownName("chart", name, list(self))

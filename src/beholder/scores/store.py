@@ -50,7 +50,6 @@ from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
-DAY = 86400.0  # seconds: a younger temporary file may still be in use
 MODEL = re.compile(r"[0-9a-f]{20}")
 
 
@@ -170,7 +169,7 @@ def remove_models(models: Sequence[StoredModel]) -> None:
 def leftovers(store: Store) -> list[Place]:
     """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
     found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
-    young = time.time() - DAY
+    young = time.time() - 86400.0  # a temporary file of less than a day may still be in use
     return sorted(path for path, status in found if path.suffix != ".part" or status.st_mtime < young)
 
 

@@ -210,14 +210,9 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
     passes = f"passes, {undecided} undecided" if undecided else "passes"
     gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else passes
     record = each.run.record
-    return {
-        "name": each.name,
-        "date": record.created[:10],
-        "models": ", ".join(str(model.get("name")) for model in record.models),
-        "studies": ", ".join(record.studies),
-        "gate": gate,
-        "findings": len([finding for finding in each.run.findings if finding.shown]),
-    }
+    models, studies = ", ".join(str(model.get("name")) for model in record.models), ", ".join(record.studies)
+    more = {"studies": studies, "gate": gate, "findings": sum(finding.shown for finding in each.run.findings)}
+    return {"name": each.name, "date": record.created[:10], "models": models, **more}
 
 
 def _board(study: str, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
