@@ -218,15 +218,11 @@ def _differences(
     shares, weights = shares_of(every[0, listed], every[1:, listed], counts[0, listed, 1], counts[1:, listed, 1])
     facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
     named = ("study", "model", "dataset", *KEY, "n", "unit", "landmark")
-    rows = [
-        {
-            "baseline": first["model"][0],
-            **{name: facts[keys[place]][name] for name in named},
-            **dict(zip(("first", "second"), values[0, place], strict=True)),
-            "difference": every[0, place],
-        }
-        for place in np.flatnonzero(listed)
-    ]
+    rows = []
+    for place in np.flatnonzero(listed):
+        about, pair = {name: facts[keys[place]][name] for name in named}, values[0, place]
+        numbers = {"first": pair[0], "second": pair[1], "difference": every[0, place]}
+        rows.append({"baseline": first["model"][0], **about, **numbers})
     return rows, compare_pairs(shares, weights, rng)
 
 

@@ -100,10 +100,8 @@ def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
         raise UsageError(f"{path}: undecided is {PASS!r} or {FAIL!r}, not {default!r}.")
     lines = [number for number, line in enumerate(read_text(path).splitlines(), 1) if line.strip().startswith("[[")]
     lines += [1] * len(rules)  # rules may also be written in one line
-    return [
-        _rule(entry, f"{path}, rule {number}", undecided or default, line)
-        for number, (entry, line) in enumerate(zip(rules, lines, strict=False), 1)
-    ]
+    numbered = enumerate(zip(rules, lines, strict=False), 1)
+    return [_rule(entry, f"{path}, rule {n}", undecided or default, line) for n, (entry, line) in numbered]
 
 
 def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
@@ -318,10 +316,8 @@ def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
     difference = pl.col("second") - pl.col("first")
     below, above = pl.col("second") - pl.col("low"), pl.col("high") - pl.col("second")
     first_below, first_above = pl.col("first") - pl.col("first_low"), pl.col("first_high") - pl.col("first")
-    down, up = (
-        (own.clip(0.0) ** 2 + other.clip(0.0) ** 2).sqrt()
-        for own, other in ((below, first_above), (above, first_below))
-    )
+    sides = ((below, first_above), (above, first_below))
+    down, up = ((own.clip(0.0) ** 2 + other.clip(0.0) ** 2).sqrt() for own, other in sides)
     return both.with_columns(difference=difference, low=difference - down, high=difference + up, value="second")
 
 

@@ -159,12 +159,8 @@ class Run:
 
     def as_json(self) -> Entry:
         """What `--json` prints."""
-        return {
-            "results": self.results.to_dicts(),
-            "findings": [finding.as_dict() for finding in self.findings],
-            "left_out": self.record.left_out,
-            "bad_images": self.record.bad_images,
-        }
+        found = {"results": self.results.to_dicts(), "findings": [finding.as_dict() for finding in self.findings]}
+        return {**found, "left_out": self.record.left_out, "bad_images": self.record.bad_images}
 
     def save(self, folder: Path) -> None:
         """Write the results and their record, while the run goes on."""

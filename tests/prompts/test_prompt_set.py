@@ -55,7 +55,7 @@ def test_a_rule_that_cannot_be_read_is_refused():
 
 
 def test_a_prompt_may_stand_only_once():
-    with pytest.raises(DataError, match="'same' stands more than once"):
+    with pytest.raises(DataError, match="'same' occurs more than once"):
         prompt_set("toy", [{"text": "same"}, {"text": "same"}])
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import polars as pl
 import pytest
 
 from beholder.core.errors import BeholderError
-from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, channel_for, quantity
+from beholder.scores.score_matrix import CHANNELS, UNITS, Kind, Quantity, ScoreMatrix, channel_for
 
 CELLS = np.linspace(-2, -0.5, 12, dtype=np.float32).reshape(3, 4)
 SCALE = {"logit_scale": 100.0, "logit_bias": -10.0}
+
+
+def quantity(kind: Kind, task: str, channels: Mapping[str, np.ndarray], settings: Mapping[str, float]) -> Quantity:
+    images, prompts = (pl.DataFrame({"number": range(count)}) for count in CELLS.shape)
+    values = np.stack(list(channels.values()), axis=2)
+    return ScoreMatrix(task, images, prompts, tuple(channels), values, dict(settings)).quantity(kind)
 
 
 def test_a_cosine_becomes_a_logit_by_the_checkpoints_scale_and_bias():

@@ -328,16 +328,11 @@ def promises(table: pl.DataFrame) -> list[Promise]:
     """False alarms, intervals, and a model that is wholly unfair."""
     extra = table.filter(pl.col("alarms") > ALARMS + ROUNDING, ~has(TOO_MANY))
     also = f"; up to 8 % are allowed of {'; '.join(listed(extra, 'alarms'))}" if extra.height else ""
-    wide = table.filter(has(WIDER)).height
+    wide, hold = table.filter(has(WIDER)).height, "All intervals of a claim hold the truth in at least 93 % of worlds"
+    more = f"; in {wide:,} they hold in more than 98 %: they are wider than they need to be" if wide else ""
     return [
         _promise(table, TOO_MANY, "alarms", "A claim is called in at most 6 % of worlds in which it is not true", also),
-        _promise(
-            table,
-            TOO_NARROW,
-            "coverage",
-            "All intervals of a claim hold the truth in at least 93 % of worlds",
-            f"; in {wide:,} they hold in more than 98 %: they are wider than they need to be" if wide else "",
-        ),
+        _promise(table, TOO_NARROW, "coverage", hold, more),
         _promise(table.filter("expected"), OVERLOOKED, "power", "A model that is wholly unfair is always found", ""),
     ]
 

@@ -60,6 +60,7 @@ def surveyed(name: str, data: Path | None, settings: list[str] | None) -> tuple[
 
 def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
     """Everything that the check found, as JSON."""
+    planned = [(fit.study, row) for fit in fits if fit.detectable is not None for row in fit.detectable.to_dicts()]
     return {
         "name": dataset.name,
         "images": seen.images,
@@ -73,12 +74,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
         "look_alikes": seen.alike,
         "unreadable": seen.damaged,
         "studies": [{name: getattr(fit, name) for name in ("study", "fits", "why")} for fit in fits],
-        "can_show": [
-            {"study": fit.study, **{name: row[column] for name, column in SHOWN.items()}}
-            for fit in fits
-            if fit.detectable is not None
-            for row in fit.detectable.to_dicts()
-        ],
+        "can_show": [{"study": name, **{key: row[column] for key, column in SHOWN.items()}} for name, row in planned],
     }
 
 
@@ -262,32 +258,20 @@ def model_rows(
 
 def architecture_rows(family: str) -> list[dict[str, object]]:
     """The architectures of a kind of model: whether Beholder scores them exactly, and what they need."""
-    return [
-        {
-            "model_type": each.model_type,
-            "architecture": each.architecture,
-            "scores": each.state,
-            "computed once": each.shared or "nothing",
-            "needs": f"torch, {each.extra}" if each.extra else "torch",
-            "why": each.why or None,
-        }
-        for each in architectures()
-        if each.kind == family
-    ]
+    rows: list[dict[str, object]] = []
+    for each in (each for each in architectures() if each.kind == family):
+        named = {"model_type": each.model_type, "architecture": each.architecture, "scores": each.state}
+        needs = {"computed once": each.shared or "nothing", "needs": f"torch, {each.extra}" if each.extra else "torch"}
+        rows.append({**named, **needs, "why": each.why or None})
+    return rows
 
 
 def readable(row: Result) -> dict[str, object]:
     """A row of the catalogue for a terminal."""
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
-    return {
-        "name": row["name"],
-        "family": row["family"],
-        "size": short(row["parameters"]),
-        "pairs": short(row["training_pairs"]),
-        "released": row["released"] or "unknown",
-        "tables": tables,
-        "runs here": row["runs_here"],
-    }
+    sizes = {"size": short(row["parameters"]), "pairs": short(row["training_pairs"])}
+    about = {"released": row["released"] or "unknown", "tables": tables, "runs here": row["runs_here"]}
+    return {"name": row["name"], "family": row["family"], **sizes, **about}
 
 
 def models(

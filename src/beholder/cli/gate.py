@@ -94,13 +94,9 @@ def number_of(one: Verdict) -> str:
 
 def as_record(verdicts: Sequence[Verdict]) -> dict[str, object]:
     """What `--json` prints."""
-    return {
-        "passes": not any(one.stops for one in verdicts),
-        "verdicts": [
-            {"rule": str(one.rule), "verdict": one.verdict, "stops": one.stops, "reason": one.reason, "row": one.row}
-            for one in verdicts
-        ],
-    }
+    same = ("verdict", "stops", "reason", "row")
+    rows = [{"rule": str(one.rule), **{name: getattr(one, name) for name in same}} for one in verdicts]
+    return {"passes": not any(one.stops for one in verdicts), "verdicts": rows}
 
 
 def as_junit(verdicts: Sequence[Verdict], run: str) -> bytes:
@@ -141,11 +137,8 @@ def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
         }
         for one in verdicts
     ]
-    driver = {
-        "name": "beholder gate",
-        "version": metadata.version("beholder"),
-        "rules": [{"id": f"rule-{number}", "shortDescription": {"text": text}} for number, text in enumerate(asked, 1)],
-    }
+    known = [{"id": f"rule-{number}", "shortDescription": {"text": text}} for number, text in enumerate(asked, 1)]
+    driver = {"name": "beholder gate", "version": metadata.version("beholder"), "rules": known}
     log = {"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     return json.dumps(log, indent=1, ensure_ascii=False).encode("utf-8", "replace")
 

@@ -33,6 +33,7 @@ TIME = (
     "Time is that of scoring everything with an empty store. Loading the model, measuring and drawing the page come on "
     "top."
 )
+OWN_OPTIONS = declared_options(PlanOptions) | declared_options(CostOptions)
 OF_COST = "model device precision processor_seconds stages rehearsed requests tokens_in tokens_out money".split()
 OF_WORK = (
     "study dataset prompts picture_tokens text_tokens text_tokens_one_by_one tokens_estimated flop vision_flop "
@@ -71,20 +72,13 @@ def readable(cost: Cost) -> dict[str, str]:
             lines[" / ".join(TREE)] = " / ".join(map(short, parts))
         lines["text tokens one by one"] = _count(work.text_tokens_one_by_one, about=work.tokens_estimated)
     if cost.requests is None:
-        lines |= {
-            "FLOP": _count(work.flop),
-            "of it, image tower": _count(work.vision_flop),
-            "weights": _size(cost.weights) + f" ({cost.precision})",
-        }
+        lines |= {"FLOP": _count(work.flop), "of it, image tower": _count(work.vision_flop)}
+        lines["weights"] = f"{_size(cost.weights)} ({cost.precision})"
     lines |= {"images read": _size(work.bytes_read), "written to the store": _size(work.bytes_written)}
     if cost.requests is not None:
-        lines |= {
-            "requests": f"{cost.requests:,.0f}",
-            "uploaded": _size(work.bytes_sent),
-            "tokens in": _count(cost.tokens_in),
-            "tokens out": _count(cost.tokens_out),
-            "money": UNKNOWN if cost.money is None else f"{cost.money:,.2f}",
-        }
+        lines |= {"requests": f"{cost.requests:,.0f}", "uploaded": _size(work.bytes_sent)}
+        lines |= {"tokens in": _count(cost.tokens_in), "tokens out": _count(cost.tokens_out)}
+        lines["money"] = UNKNOWN if cost.money is None else f"{cost.money:,.2f}"
     time = "{1} ({0} – {2})".format(*map(duration, cost.seconds)) if cost.seconds else UNKNOWN
     lines[f"time, {cost.device}" if cost.requests is None else "time"] = time
     lines["slowest stage"] = cost.bottleneck or UNKNOWN
@@ -122,13 +116,7 @@ def _size(value: float | None) -> str:
     return UNKNOWN if value is None else size(value)
 
 
-@takes(
-    "data",
-    "dataset",
-    "person",
-    study_options=False,
-    others=declared_options(PlanOptions) | declared_options(CostOptions),
-)
+@takes("data", "dataset", "person", study_options=False, others=OWN_OPTIONS)
 def plan_command(
     studies: list[str] = typer.Argument(
         None, help="Studies; `beholder list studies` names them. With --cost, those that an audit would ask."
@@ -172,14 +160,9 @@ def plan_command(
 def _readable(row: Result) -> dict[str, object]:
     value, detectable = row["value"], row["metric"] == "plan.detectable"
     none = row.get("verdict") or "no number is enough"
-    return {
-        "metric": row["subset"],
-        "comparison": row["concept"],
-        "images": row["n"],
-        "what": "detectable" if detectable else "images needed",
-        "value": none if value is None else f"{value:.3f}" if detectable else f"{value:,.0f}",
-        "unit": row["unit"],
-    }
+    shown = none if value is None else f"{value:.3f}" if detectable else f"{value:,.0f}"
+    about = {"metric": row["subset"], "comparison": row["concept"], "images": row["n"]}
+    return {**about, "what": "detectable" if detectable else "images needed", "value": shown, "unit": row["unit"]}
 
 
 # Which studies fit a data set, and how large an effect each can show with it

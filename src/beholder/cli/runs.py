@@ -269,16 +269,10 @@ def _parsed(text: str, units: dict[str, float], option: str, example: str) -> fl
 
 
 def _show(models: list[scores.StoredModel], as_json: bool = False) -> None:
-    show(
-        [
-            {
-                "name": model.name,
-                "folder": model.folder.name,
-                **{name: getattr(model, name) for name in ("revision", "images", "prompts", "blocks")},
-                **({"bytes": model.bytes} if as_json else {"size": size(model.bytes)}),
-                "last_used": datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes"),
-            }
-            for model in models
-        ],
-        as_json,
-    )
+    rows: list[dict[str, object]] = []
+    for model in models:
+        same = {name: getattr(model, name) for name in ("revision", "images", "prompts", "blocks")}
+        space = {"bytes": model.bytes} if as_json else {"size": size(model.bytes)}
+        used = datetime.fromtimestamp(model.last_used, UTC).isoformat(timespec="minutes")
+        rows.append({"name": model.name, "folder": model.folder.name, **same, **space, "last_used": used})
+    show(rows, as_json)

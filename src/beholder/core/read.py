@@ -130,15 +130,13 @@ def read_array(path: Path, error: Fault = DataError) -> AnyArray:
     return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
 
 
-def read_parquet(
-    path: Path, columns: Mapping[str, pl.DataType | type[pl.DataType]] | None = None, error: Fault = DataError
-) -> pl.DataFrame:
+def read_parquet(path: Path, columns: Mapping[str, pl.DataType | type[pl.DataType]] | None = None) -> pl.DataFrame:
     """A Parquet table of texts, numbers and truth values; with `columns` exactly these, in these types."""
-    table = parse_parquet(read_bytes(path, error), str(path), error)
-    return table if columns is None else typed(table, columns, path, error)
+    table = parse_parquet(read_bytes(path), str(path))
+    return table if columns is None else typed(table, columns, path)
 
 
-def parse_parquet(data: bytes, name: str, error: Fault = DataError) -> pl.DataFrame:
+def parse_parquet(data: bytes, name: str) -> pl.DataFrame:
     """The bytes of such a table; dates and categories become text, decimals numbers; lists and bytes are refused."""
     try:
         rows = pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item()
@@ -151,16 +149,14 @@ def parse_parquet(data: bytes, name: str, error: Fault = DataError) -> pl.DataFr
             if kind.is_decimal() or kind in (pl.Null, pl.Categorical, pl.Enum, pl.Date, pl.Datetime, pl.Time)
         )
     except (Exception, PanicException) as fault:  # polars panics on some damage, which is no Exception
-        raise error(f"{name} cannot be read as Parquet: {first_line(fault)}.") from fault
+        raise DataError(f"{name} cannot be read as Parquet: {first_line(fault)}.") from fault
     for column, kind in table.schema.items():
         if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
-            raise error(f"{name}: the column {column!r} holds {kind}. Write one text or number into each cell.")
+            raise DataError(f"{name}: the column {column!r} holds {kind}. Write one text or number into each cell.")
     return table
 
 
-def typed(
-    table: pl.DataFrame, columns: Mapping[str, pl.DataType | type[pl.DataType]], path: Path, error: Fault = DataError
-) -> pl.DataFrame:
+def typed(table: pl.DataFrame, columns: Mapping[str, pl.DataType | type[pl.DataType]], path: Path) -> pl.DataFrame:
     """The table with exactly these columns; one that is not there is null, one of another kind is refused.
 
     Numbers become text where text is wanted, and whole numbers decimal ones; text never becomes a number.
@@ -171,11 +167,11 @@ def typed(
         here = values.dtype
         fits = here == kind or kind == pl.String or (here.is_integer() and kind in (pl.Float64, pl.Int64))
         if not (fits or (here.is_float() and kind == pl.Float64) or values.null_count() == len(values)):
-            raise error(f"{path}: the column {name!r} holds {here}, where {kind} is expected.")
+            raise DataError(f"{path}: the column {name!r} holds {here}, where {kind} is expected.")
         try:
             made.append(values.cast(kind))
         except pl.exceptions.PolarsError as fault:
-            raise error(f"{path}: the column {name!r} does not fit into {kind}: {first_line(fault)}.") from fault
+            raise DataError(f"{path}: the column {name!r} does not fit into {kind}: {first_line(fault)}.") from fault
     return pl.DataFrame(made)
 
 

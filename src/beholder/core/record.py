@@ -19,11 +19,8 @@ SCHEMA = 3  # the form of a run folder: 3 has a verdict for every comparison
 
 # The fields of a record that are known more closely than their types say; those after `?` may be missing.
 PERSONS: Entry = {
-    "people": int,
-    "described": str,
-    "?column": str | None,
-    "?pictures": int,
-    "?conflicts": dict[str, int],
+    **{"people": int, "described": str, "?column": str | None},
+    **{"?pictures": int, "?conflicts": dict[str, int]},
 }
 MODEL: Entry = {
     "name": str,

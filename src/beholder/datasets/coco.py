@@ -261,13 +261,8 @@ def _tables(
 def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
     """One row per image and kept category; a box around a crowd counts as one instance."""
     sizes = np.array([instances.images[image][1] for image in instances.image], dtype=np.float64)
-    boxes = pl.DataFrame(
-        {
-            "image": np.frombuffer(instances.image, dtype=np.int64),
-            "category": np.frombuffer(instances.category, dtype=np.int64),
-            "area": np.minimum(np.frombuffer(instances.pixels) / sizes, 1.0),
-        }
-    )
+    numbers = {name: np.frombuffer(getattr(instances, name), dtype=np.int64) for name in ("image", "category")}
+    boxes = pl.DataFrame({**numbers, "area": np.minimum(np.frombuffer(instances.pixels) / sizes, 1.0)})
     return (
         boxes.filter(pl.col("category").is_in(sorted(kept)))
         .group_by("image", "category")

@@ -51,14 +51,8 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     splits = {name: _split(name) for name in names}
     if split and split not in splits.values():
         raise DataError(f"hf:{place} has no split {split!r}. It has: {', '.join(sorted(set(splits.values())))}.")
-    shards = [
-        shard
-        for name in names
-        if split in ("", splits[name])
-        for shard in _shards(
-            joined(home, name) if name else home, name or folder.base_name(home), settings.text("image")
-        )
-    ]
+    wanted = [name for name in names if split in ("", splits[name])]
+    shards = [shard for name in wanted for shard in _shards(home, name, settings.text("image"))]
     if not shards:
         if is_folder(home) and not settings.chosen:
             return folder.load(home)
@@ -73,9 +67,8 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
         table = table.with_columns(pl.Series("image_id", ids))
     revision = digest([[shard.name, sum(shard.sizes)] for shard in shards] + [table.drop("uri").hash_rows().to_list()])
     schemas = ((field, shard.column) for shard in shards for field in shard.table.schema)
-    nested = dict.fromkeys(
-        each.name for each, images in schemas if each.name != images and pa.types.is_nested(each.type)
-    )
+    others = [field for field, images in schemas if field.name != images]
+    nested = dict.fromkeys(field.name for field in others if pa.types.is_nested(field.type))
     notes = (f"columns of lists and records are left out: {', '.join(nested)}",) if nested else ()
     return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, notes, made=True)
 
@@ -112,8 +105,9 @@ def _split(name: str) -> str:
     return path.parent.name or path.stem
 
 
-def _shards(path: str, name: str, wanted: str) -> Iterator[_Shard]:
+def _shards(home: str, name: str, wanted: str) -> Iterator[_Shard]:
     """The shard, if it has pictures."""
+    path, name = joined(home, name) if name else home, name or folder.base_name(home)
     try:
         if path.endswith(".arrow"):
             if is_remote(path):

@@ -137,15 +137,10 @@ class GroupWords:
         return tuple(group for group, own in self.words.items() if not present.isdisjoint(own))
 
 
-GENDER_WORDS = GroupWords(  # the study's words for captions
-    "gender",
-    {
-        "woman": tuple(
-            "woman womans women girl girls lady ladies mother mothers daughter daughters she her hers".split()
-        ),
-        "man": tuple("man mans men boy boys father fathers son sons he his him".split()),
-    },
-)
+# The study's words for captions
+WOMAN = tuple("woman womans women girl girls lady ladies mother mothers daughter daughters she her hers".split())
+MAN = tuple("man mans men boy boys father fathers son sons he his him".split())
+GENDER_WORDS = GroupWords("gender", {"woman": WOMAN, "man": MAN})
 
 
 def words_of(text: str, cut: str = "letters") -> set[str]:

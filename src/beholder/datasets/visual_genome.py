@@ -142,25 +142,22 @@ def image_files(folder: Path) -> dict[str, str]:
 
 # Visual Genome
 
-GENDER_TERMS = GroupWords(  # the study's synsets
-    "gender",
-    {
-        "woman": tuple(
-            """
+# The study's synsets
+WOMAN = tuple(
+    """
     maid.n.02 woman.n.01 girl.n.01 lady.n.01 female.n.01 mother.n.01 lass.n.01 ma.n.01 widow.n.01 bride.n.01
     daughter.n.01 grandma.n.01 granddaughter.n.01 bridesmaid.n.01 girlfriend.n.01 sister.n.01 wife.n.01
     female_child.n.01 white_woman.n.01 dame.n.01 matriarch.n.01 mother_figure.n.01 dame.n.02 great-aunt.n.01
     donna.n.01
     """.split()
-        ),
-        "man": tuple(
-            """
+)
+MAN = tuple(
+    """
     man.n.01 male_child.n.01 guy.n.01 male.n.01 groom.n.01 husband.n.01 grandfather.n.01 son.n.01 boyfriend.n.01
     brother.n.01 grandson.n.01 groomsman.n.01 ex-husband.n.01 uncle.n.01 godfather.n.01
     """.split()
-        ),
-    },
 )
+GENDER_TERMS = GroupWords("gender", {"woman": WOMAN, "man": MAN})
 SETTINGS = {
     "objects": Setting("", "another file of objects, in Visual Genome's format"),
     "image_data": Setting("", "another file of picture sizes"),

@@ -50,7 +50,7 @@ def read_templates(path: Path) -> dict[str, str]:
     return dict(table.iter_rows())
 
 
-def refuse_repeated(names: pl.Series, what: str, path: Path) -> None:
+def refuse_repeated(names: pl.Series, what: str, path: Path | str) -> None:
     """An error that names the first name that occurs twice."""
     repeated = names.filter(names.is_duplicated()).to_list()
     if repeated:
@@ -78,9 +78,7 @@ class PromptSet:
     table: pl.DataFrame
 
     def __post_init__(self) -> None:
-        twice = self.table["prompt_id"].filter(self.table["prompt_id"].is_duplicated()).to_list()
-        if twice:
-            raise DataError(f"{self.name}: the prompt {twice[0]!r} stands more than once.")
+        refuse_repeated(self.table["prompt_id"], "prompt", self.name)
 
     def __len__(self) -> int:
         return self.table.height

@@ -24,19 +24,12 @@ from beholder.report.report import Report, Section, short_names, slug
 from beholder.report.scorecard import CELLS, Card, scorecard
 
 LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     **{sign: f"$\\{name}$" for sign, name in {"×": "times", "·": "cdot", "≥": "geq", "≤": "leq", "±": "pm"}.items()},
     **{sign: f"$\\{name}$" for sign, name in {"Δ": "Delta", "δ": "delta", "ω": "omega", "η": "eta"}.items()},
     **{sign: f"$\\{name}$" for sign, name in {"→": "rightarrow", "≈": "approx", "σ": "sigma", "ρ": "rho"}.items()},
-    "−": "$-$",
-    "²": "$^2$",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    '"': "''",
+    **{"−": "$-$", "²": "$^2$", "<": "$<$", ">": "$>$", "|": "$|$", '"': "''"},
 }
 LATIN = re.compile(r"[ -~À-ÖØ-öø-ſ–—‘’“”…]")  # what pdfLaTeX can set as it is
 COLUMN, PAGE = 46, 98  # characters of a table that fit a column of a two-column paper, and its page, in small print
@@ -73,9 +66,8 @@ def card(report: Report, model: str | None = None, source: str = "") -> str:
     asked = [(each, line) for each in cards for line in each.lines]
     # Differences that were found come first where there is no room for all.
     kept = set(sorted(range(len(asked)), key=lambda number: not asked[number][1].finding.shown)[:room])
-    rows = [
-        (f"{each.title} on {each.dataset}", *line.cells) for each, line in (asked[number] for number in sorted(kept))
-    ]
+    chosen = [asked[number] for number in sorted(kept)]
+    rows = [(f"{each.title} on {each.dataset}", *line.cells) for each, line in chosen]
     table = _md_rows([("Study", *CELLS), [":--"] * 4 + ["--:"] * 3, *(map(_md, row) for row in rows)])
     left_out = f"\n\n{len(asked) - len(kept)} further questions are in the report." if len(asked) > len(kept) else ""
     text = ["## How it sees people", table + left_out, _origin(report, source)]
@@ -85,22 +77,13 @@ def card(report: Report, model: str | None = None, source: str = "") -> str:
 def eval_results(report: Report, model: str | None = None, source: str = "") -> str:
     """One entry for every number of the card, as the hub reads them from `.eval_results/*.yaml`."""
     made = {"date": report.record.created, **({"source": _source(report, source)} if source else {})}
-    entries = [
-        {
-            "dataset": {**_dataset(report, each.dataset, key="id"), "task_id": _row_name(row)},
-            "value": _number(row["value"]),
-            **made,
-            "notes": f"95 % interval {_number(row['low'])} to {_number(row['high'])}, n = {row['n']}, {row['unit']}; "
-            f"Beholder {report.record.beholder}",
-        }
-        for each in _cards(report, model)
-        for row in _rows(each)
-    ]
-    lines = [
-        f"{'  ' if number else '- '}{key}: {_yaml(value)}"
-        for entry in entries
-        for number, (key, value) in enumerate(entry.items())
-    ]
+    lines: list[str] = []
+    for dataset, row in [(each.dataset, row) for each in _cards(report, model) for row in _rows(each)]:
+        low, high, by = _number(row["low"]), _number(row["high"]), f"Beholder {report.record.beholder}"
+        about = {**_dataset(report, dataset, key="id"), "task_id": _row_name(row)}
+        notes = f"95 % interval {low} to {high}, n = {row['n']}, {row['unit']}; {by}"
+        entry = {"dataset": about, "value": _number(row["value"]), **made, "notes": notes}
+        lines += [f"{'  ' if number else '- '}{key}: {_yaml(entry[key])}" for number, key in enumerate(entry)]
     return "\n".join(lines or ["[]"]) + "\n"
 
 
@@ -159,15 +142,11 @@ def _index(report: Report, cards: Sequence[Card], source: str) -> str:
     """The card's `model-index`: one result a study and data set, one metric a question."""
     lines = [f"model-index:\n- name: {_yaml(cards[0].model if cards else '')}\n  results:"]
     for each in cards:
-        metrics = [
-            {
-                "type": row["metric"],
-                "name": _row_name(row),
-                "value": _number(row["value"]),
-                "args": {"low": _number(row["low"]), "high": _number(row["high"]), "n": row["n"], "unit": row["unit"]},
-            }
-            for row in _rows(each)
-        ]
+        metrics = []
+        for row in _rows(each):
+            value, low, high = (_number(row[name]) for name in ("value", "low", "high"))
+            interval = {"low": low, "high": high, "n": row["n"], "unit": row["unit"]}
+            metrics.append({"type": row["metric"], "name": _row_name(row), "value": value, "args": interval})
         if metrics:
             lines.append(f"  - task: {_yaml({'type': _task(report, each.model), 'name': each.title})}")
             lines.append(f"    dataset: {_yaml(_dataset(report, each.dataset, key='type'))}")
@@ -215,7 +194,7 @@ def _task(report: Report, model: str) -> str:
 
 
 def _yaml(value: object) -> str:
-    """A value on one line: JSON is YAML, if every sign in it can be printed."""
+    """A value on one line: JSON is YAML, if every character in it can be printed."""
     return "".join(sign if sign.isprintable() else " " for sign in json.dumps(value, ensure_ascii=False))
 
 
@@ -264,7 +243,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    r"""Words that LaTeX sets as they are; a sign that it cannot set is named by its number."""
+    r"""Words that LaTeX sets as they are; a character that it cannot set is named by its number."""
     words = " ".join(text.split())
     return "".join(LATEX.get(sign) or (sign if LATIN.match(sign) else f"U+{ord(sign):04X}") for sign in words)
 
@@ -297,7 +276,7 @@ def headline_numbers(report: Report) -> Numbers:
 
 
 def _name(row: Result, *, several: bool) -> str:
-    """Of what a number is; only signs that all trackers take."""
+    """Of what a number is; only characters that all trackers take."""
     parts = (row["model"] if several else "", row["dataset"], row["metric"], place(row))
     return "/".join(" ".join(re.sub(r"[^\w. -]+", " ", part).split()) for part in parts if part)
 

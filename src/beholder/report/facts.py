@@ -28,28 +28,22 @@ class Thing(NamedTuple):
 
 def model_things(record: Record) -> list[Thing]:
     """Every model with what fixes its scores."""
-    return [
-        Thing(
-            _text(entry.get("name")),
-            list(_facts(entry, skip=("name", "notes", *REST))),
-            [*map(_text, entry.get("notes") or [])],
-            json.dumps(rest, indent=1, ensure_ascii=False, default=str) if rest else "",
-        )
-        for entry in record.models
-        for rest in [{key: entry[key] for key in REST if entry.get(key)}]
-    ]
+    things = []
+    for entry in record.models:
+        facts = list(_facts(entry, skip=("name", "notes", *REST)))
+        rest = {key: entry[key] for key in REST if entry.get(key)}
+        more = json.dumps(rest, indent=1, ensure_ascii=False, default=str) if rest else ""
+        things.append(Thing(_text(entry.get("name")), facts, [*map(_text, entry.get("notes") or [])], more))
+    return things
 
 
 def dataset_things(record: Record) -> list[Thing]:
     """Every data set with its revision, licence and size."""
-    return [
-        Thing(
-            _text(entry.get("name")),
-            list(_dataset_facts(entry)),
-            [*conflicts(entry), *unbalanced(entry), *map(_text, entry.get("notes") or [])],
-        )
-        for entry in record.datasets
-    ]
+    things = []
+    for entry in record.datasets:
+        notes = [*conflicts(entry), *unbalanced(entry), *map(_text, entry.get("notes") or [])]
+        things.append(Thing(_text(entry.get("name")), list(_dataset_facts(entry)), notes))
+    return things
 
 
 def run_facts(record: Record) -> list[Fact]:

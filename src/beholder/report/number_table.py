@@ -65,11 +65,8 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
 def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, object]:
     """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own."""
     used = {*filters, *(name for column in columns for name in (*column.fields, *column.small))}
-    return {
-        "rows": table.height,
-        "columns": [column._asdict() for column in columns],
-        "fields": {name: _packed_column(table[name]) for name in table.columns if name in used},
-    }
+    fields = {name: _packed_column(table[name]) for name in table.columns if name in used}
+    return {"rows": table.height, "columns": [column._asdict() for column in columns], "fields": fields}
 
 
 def _packed_column(values: pl.Series) -> dict[str, object]:

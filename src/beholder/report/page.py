@@ -105,12 +105,9 @@ def rendered(template: str, scripts: Sequence[str] = (), *, library: str | None 
 def headings(sections: list[Section]) -> list[tuple[str, str]]:
     """An anchor and a title for every section; one study on several data sets is distinguished by them."""
     titles = [section.title for section in sections]
+    named = [f"{each.title}, on {each.dataset}" if titles.count(each.title) > 1 else each.title for each in sections]
     return [
-        (
-            f"{slug(section.study.name)}-{number}",
-            section.title if titles.count(section.title) == 1 else f"{section.title}, on {section.dataset}",
-        )
-        for number, section in enumerate(sections, 1)
+        (f"{slug(each.study.name)}-{n}", name) for n, (each, name) in enumerate(zip(sections, named, strict=True), 1)
     ]
 
 
@@ -165,7 +162,7 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
     # Charts stand open in the first topic and where something is shown, and there the first is also a static picture.
     # All others are opened on request, and so are all charts of a study that comes `again`, on another data set.
     models = set(section.results["model"])
-    whose = models.pop() if len(models) == 1 else "models"
+    whose = f"{models.pop() if len(models) == 1 else 'models'} {section.study.name} {section.dataset}"
     topics = {**section.chapter.topics, "results": section.chapter.topics.get("results", "Results")}
     parts: list[Part] = []
     for key, heading in topics.items():
@@ -175,13 +172,8 @@ def parts_of(section: Section, anchor: str, *, again: bool = False) -> list[Part
         leads = not any(part.findings for part in parts)
         shown = not again and bool(findings) and (leads or any(each.shown for each in findings))
         drawings = [
-            drawing(
-                figure,
-                f"{anchor}-{key}-chart-{place}",
-                file=slug(f"{whose} {section.study.name} {section.dataset} {figure.name}"),
-                still=shown and place == 1,
-            )
-            for place, figure in enumerate(figures, 1)
+            drawing(each, f"{anchor}-{key}-chart-{n}", file=slug(f"{whose} {each.name}"), still=shown and n == 1)
+            for n, each in enumerate(figures, 1)
         ]
         metrics = [metric for metric in section.metrics if key in metric.topic.split()]
         if findings or drawings or tables:

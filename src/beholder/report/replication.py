@@ -183,10 +183,7 @@ def printed_studies() -> Iterator[tuple[str, Printed]]:
 
 
 def ledger(results: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
-    """Every printed cell with our value. A run on none of the printed models changes nothing.
-
-    Sizes of data sets are counted in the folder of data, where one is named.
-    """
+    """Every printed cell with our value: from a run on printed models, and from sizes counted in the folder of data."""
     own = _of_run(results) if results is not None else None
     return pl.concat([ledger_of(name, printed, own, data) for name, printed in printed_studies()])
 
@@ -337,6 +334,7 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
     """The page as text."""
     number, studies = counts(cells), count(cells["study"].n_unique(), "study", "studies")
     origins = [origin for origin in ORIGINS if any(each[origin] for each in number.values())]
+    shares = {verdict: [f"{each[origin]:,}" for origin in origins] for verdict, each in number.items()}
     sources = [source for _, printed in printed_studies() for source in printed.sources]
     return rendered(
         "replication.html.j2",
@@ -344,10 +342,7 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
         title="Printed beside measured" if models else "The printed tables, checked",
         subtitle=" · ".join([f"{cells.height:,} printed numbers of {studies}", *models]),
         lead=_lead(cells, models),
-        verdicts=[
-            (verdict, [f"{number[verdict][origin]:,}" for origin in origins], meaning)
-            for verdict, meaning in VERDICTS.items()
-        ],
+        verdicts=[(verdict, shares[verdict], meaning) for verdict, meaning in VERDICTS.items()],
         origins=[ORIGIN_NAMES[origin] for origin in origins],
         agreement=f"{len(checks)} rules that the printed numbers must obey were checked. "
         f"{sum(not check.holds for check in checks)} are broken somewhere: their lines are marked.",

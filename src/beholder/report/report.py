@@ -94,17 +94,13 @@ def sensitivity_table(findings: list[Finding], perturbed: pl.DataFrame) -> Table
         " Above 100 %, the changes move the number by more than the width of its interval."
     )
     several = len({move.finding.model for move in moved}) > 1
-    rows = [
-        [
-            *([Cell(move.finding.model)] if several else []),
-            Cell(move.finding.headline),
-            Cell(_short(row["value"]), f"{_short(row['low'])} to {_short(row['high'])}" if has_interval(row) else ""),
-            Cell(f"{_short(move.low)} to {_short(move.high)}"),
-            Cell("no interval" if move.share is None else f"{move.share:.0%}", strong=(move.share or 0) > 1),
-        ]
-        for move in moved
-        for row in move.finding.rows[:1]
-    ]
+    rows = []
+    for move in moved:
+        row, whose = move.finding.rows[0], [Cell(move.finding.model)] if several else []
+        interval = f"{_short(row['low'])} to {_short(row['high'])}" if has_interval(row) else ""
+        after = Cell(f"{_short(move.low)} to {_short(move.high)}")
+        share = Cell("no interval" if move.share is None else f"{move.share:.0%}", strong=(move.share or 0) > 1)
+        rows.append([*whose, Cell(move.finding.headline), Cell(_short(row["value"]), interval), after, share])
     header = [*(["Model"] if several else []), "Finding", "Number", "After small changes", "Share of the interval"]
     return Table("How far small changes of the pictures move the findings", caption, header, rows, labels=1 + several)
 
@@ -228,18 +224,10 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     for number, table in enumerate(tables):  # a name that a row lacks is shown as absent
         rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
         tables[number] = table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
-    return Section(
-        study,
-        chapter,
-        dataset,
-        part,
-        list(_findings(chapter, part, others)),
-        tables,
-        chapter.published(part),
-        chapter.planted(part),
-        list(_limitations(study, chapter, part, record)),
-        list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else [],
-    )
+    findings, limits = list(_findings(chapter, part, others)), list(_limitations(study, chapter, part, record))
+    noise = list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else []
+    known = chapter.published(part), chapter.planted(part)
+    return Section(study, chapter, dataset, part, findings, tables, *known, limits, noise)
 
 
 def study_of(name: str, record: Record) -> Study:
@@ -264,11 +252,9 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
             question = chapter.questions.get(finding.kind)
             base = slug(f"{finding.study} {finding.dataset} {finding.model} {finding.kind}")
             counted[base] += 1
-            yield finding._replace(
-                id=base if counted[base] == 1 else f"{base}-{counted[base]}",
-                question=question.text if question else "",
-                topic=question.topic if question else finding.kind,
-            )
+            text, topic = (question.text, question.topic) if question else ("", finding.kind)
+            name = base if counted[base] == 1 else f"{base}-{counted[base]}"
+            yield finding._replace(id=name, question=text, topic=topic)
 
 
 def slug(text: str) -> str:

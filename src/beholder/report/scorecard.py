@@ -142,25 +142,19 @@ def _line(
     metric = next((each for each in section.metrics if each.name == row.get("metric")), None)
     difference = metric is not None and metric.paired and row.get("unit") in ("probability", "average precision")
     landmark = 0.0 if difference else row.get("landmark")
-    scale = scales.get(unit_of(row)) if measured and value is not None and has_interval(row) else None
+    bounded = measured and value is not None and has_interval(row)
+    scale = scales.get(unit_of(row)) if bounded else None
     neighbours = _published(section, row) if scale and not partial else []
     interval = ""
-    if measured and value is not None and has_interval(row):
+    if bounded:
         low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
         interval = f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
-    return Line(
-        finding.question,
-        section.chapter.topics.get(finding.topic, section.title),
-        finding,
-        more,
-        in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT,
-        interval,
-        f"{row['n']:,}" if measured and row.get("n") else "",
-        metric.counts if metric else "",
-        mark_of(row, scale, neighbours) if scale else None,
-        f"{len(neighbours)} published models" if neighbours else "",
-        finding.id or anchor,
-    )
+    number = in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT
+    n, counts = f"{row['n']:,}" if measured and row.get("n") else "", metric.counts if metric else ""
+    mark = mark_of(row, scale, neighbours) if scale else None
+    published = f"{len(neighbours)} published models" if neighbours else ""
+    asked = finding.question, section.chapter.topics.get(finding.topic, section.title), finding, more
+    return Line(*asked, number, interval, n, counts, mark, published, finding.id or anchor)
 
 
 def _as_said(finding: Finding) -> Result:
@@ -181,15 +175,10 @@ def in_words(value: float, unit: str, landmark: float | None, *, bare: bool = Fa
 
 def mark_of(row: Result, scale: Scale, neighbours: Sequence[float] = ()) -> Mark:
     """A row with an interval, on its scale."""
-    landmark = row.get("landmark")
-    return Mark(
-        scale,
-        scale.at(row["value"]),
-        scale.at(row["low"]),
-        scale.at(row["high"]),
-        None if landmark is None else scale.at(landmark),
-        [scale.at(value) for value in neighbours if scale.low <= value <= scale.high],
-    )
+    at, low, high = (scale.at(row[name]) for name in ("value", "low", "high"))
+    landmark = None if row.get("landmark") is None else scale.at(row["landmark"])
+    ticks = [scale.at(value) for value in neighbours if scale.low <= value <= scale.high]
+    return Mark(scale, at, low, high, landmark, ticks)
 
 
 def unit_of(row: Result) -> object:

@@ -67,11 +67,8 @@ def _print_scorecard(cards: list[Card], console: Console) -> None:
     for card in cards:
         mine = [line for line in card.lines if line in kept]
         if mine:
-            console.print(
-                f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}, on {escape(card.dataset)}",
-                no_wrap=True,
-                overflow="ellipsis",
-            )
+            title = f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}, on {escape(card.dataset)}"
+            console.print(title, no_wrap=True, overflow="ellipsis")
             console.print(_card(mine, console.width))
     if len(kept) < len(lines):
         console.print(f"[dim]{len(lines) - len(kept)} more questions are on the page.[/dim]")
@@ -177,10 +174,8 @@ def report_html(report: Report) -> str:
     parts = []
     for card in scorecard(report):
         head = "".join(f"<th style='text-align:left'>{name}</th>" for name in CELLS)
-        body = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{html_escape(cell)}</td>" for cell in line.cells) + "</tr>"
-            for line in card.lines
-        )
+        rows = ([f"<td style='text-align:left'>{html_escape(cell)}</td>" for cell in line.cells] for line in card.lines)
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
         title = f"<b>{html_escape(card.model)}</b>, {html_escape(card.title)} on {html_escape(card.dataset)}"
         parts.append(f"<p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
     return "".join(parts) or "<p>No finding is written about these results; see <code>run.results</code>.</p>"
@@ -190,11 +185,8 @@ class Charts(dict[str, "alt.Chart | alt.LayerChart"]):
     """The charts of a run by name, such as `study.chart_name`; each displays itself in a notebook."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(
-            (f"{section.study.name}.{figure.name.replace('-', '_')}", titled(figure))
-            for section in report.sections
-            for figure in section.figures
-        )
+        drawn = [(section.study.name, figure) for section in report.sections for figure in section.figures]
+        super().__init__((f"{study}.{figure.name.replace('-', '_')}", titled(figure)) for study, figure in drawn)
 
     def __missing__(self, name: str) -> "alt.Chart | alt.LayerChart":
         raise UnknownName("chart", name, list(self))

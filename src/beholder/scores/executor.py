@@ -39,7 +39,7 @@ def usable_cores() -> int:
 
 
 def in_order(jobs: Iterable[Job], begin: Callable[[Job], Callable[[], Result]], *, ahead: int) -> Iterator[Result]:
-    """Results in the order of the jobs, begun so far ahead; an error of the jobs comes after the results before it."""
+    """Results in the order of the jobs, started so far ahead; an error of the jobs comes after earlier results."""
     coming, waiting, end = iter(jobs), deque[Callable[[], Result]](), None
     while True:
         while end is None and len(waiting) <= ahead:
@@ -76,7 +76,7 @@ class Executor:
         self.close(kill=error is not None)
 
     def close(self, *, kill: bool = False) -> None:
-        """Wait for what is being done; the rest is not begun. `kill` does not wait for processes."""
+        """Wait for what is being done; the rest is not started. `kill` does not wait for processes."""
         self._pool.shutdown(cancel_futures=True)
 
     def submit(self, work: Callable[..., Result], *arguments: object) -> Future[Result]:

@@ -232,7 +232,6 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, data: bytes) -> 
 Cells = npt.NDArray[np.float64]
 ID_COLUMNS = ("image_id", "file")
 """What the column of image ids may be called; GRAS's lists and its authors' tables say `file`."""
-SCORE = "score"
 IDENTITY = "identity"
 ARRAY_KINDS = {"logits": "association", "identity_logits": IDENTITY}
 """How the arrays of released scripts are named, with the kind of task that each belongs to."""
@@ -397,7 +396,7 @@ def _lay(task: Task, files: Sequence[ScoreFile]) -> ScoreMatrix:
     _refuse_extra_columns(task, keys)
     values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
     channels = {file.channel for file in files}
-    channel = channels.pop() if len(channels) == 1 else SCORE
+    channel = channels.pop() if len(channels) == 1 else "score"
     return task.matrix(values, (channel,), prompts=task.prompts.table[[order[key[0]] for key in keys]])
 
 

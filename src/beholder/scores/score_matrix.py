@@ -1,7 +1,7 @@
 """ScoreMatrix: the cells of one table of images × prompts, with both tables attached."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Self
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import BeholderError
-from beholder.core.types import AnyArray, Fields
+from beholder.core.types import AnyArray
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import Settings
 from beholder.prompts.prompt_set import PromptSet
@@ -52,23 +52,6 @@ def channel_for(kind: Kind, channels: Sequence[str]) -> str | None:
     return next((name for name in CHANNELS[kind] if name in channels), None)
 
 
-def quantity(kind: Kind, task: str, channels: Mapping[str, Array], settings: Fields) -> Quantity:
-    """The cells as this kind of number; an error where the model gives none."""
-    channel = channel_for(kind, list(channels))
-    if channel is None:
-        raise BeholderError(
-            f"{task} needs a {kind}, and the model gives only {', '.join(channels)}.\n"
-            f"This study takes models with one of: {', '.join(CHANNELS[kind])}."
-        )
-    # A probability keeps its precision: GRAS at full size holds 50 million of them.
-    cells = channels[channel] if kind == "probability" else channels[channel].astype(np.float64)
-    if channel.startswith("log_p"):
-        cells = np.exp(cells)
-    elif kind == "logit" and channel == "cosine":
-        cells = cells * settings.get("logit_scale", 1.0) + settings.get("logit_bias", 0.0)
-    return Quantity(np.asarray(cells), channel)
-
-
 @dataclass(frozen=True)
 class ScoreMatrix:
     """`values[i, j, k]`: image i, prompt j, channel k; NaN where there is no score."""
@@ -94,16 +77,28 @@ class ScoreMatrix:
         """One channel's cells `[n_images, n_prompts]`."""
         return np.asarray(self.values[:, :, self.channels.index(name)])
 
-    def quantity(self, kind: Kind) -> Quantity:
-        """The cells as a probability, a logit, a ranking score or a cosine; an error where the model gives none."""
-        return quantity(kind, self.task, {name: self.channel(name) for name in self.channels}, self.settings)
+    def quantity(self, kind: Kind, part: slice | None = None) -> Quantity:
+        """The cells, of a part of the images, as this kind of number; an error where the model gives none."""
+        channel = channel_for(kind, self.channels)
+        if channel is None:
+            raise BeholderError(
+                f"{self.task} needs a {kind}, and the model gives only {', '.join(self.channels)}.\n"
+                f"This study takes models with one of: {', '.join(CHANNELS[kind])}."
+            )
+        cells: Array = self.channel(channel)[part or slice(None)]
+        # A probability keeps its precision: GRAS at full size holds 50 million of them.
+        cells = cells if kind == "probability" else cells.astype(np.float64)
+        if channel.startswith("log_p"):
+            cells = np.exp(cells)
+        elif kind == "logit" and channel == "cosine":
+            cells = cells * self.settings.get("logit_scale", 1.0) + self.settings.get("logit_bias", 0.0)
+        return Quantity(np.asarray(cells), channel)
 
     def quantities(self, kind: Kind, rows: int = 1 << 12) -> Iterator[tuple[slice, Quantity]]:
         """The same, some images at a time: with 500 prompts, all cells of a million images would take 4 GB."""
         for start in range(0, max(1, len(self.values)), rows):
             part = slice(start, start + rows)
-            cells = {name: self.channel(name)[part] for name in self.channels}
-            yield part, quantity(kind, self.task, cells, self.settings)
+            yield part, self.quantity(kind, part)
 
     def gives(self, kind: Kind) -> bool:
         """Whether the model gives this kind of number."""

@@ -37,7 +37,7 @@ class Asked:
 
     texts: tuple[str, ...] | None = None
 
-    def begun(self, scorer: Scorer, pictures: Pictures) -> Callable[[], dict[str, Floats]]:
+    def start(self, scorer: Scorer, pictures: Pictures) -> Callable[[], dict[str, Floats]]:
         """Start on the pictures; what is returned waits for a row per picture, by channel."""
         if self.texts is None:
             assert isinstance(scorer, Embedder)
@@ -92,7 +92,7 @@ class BatchScorer:
             part = uris[: self._batch_size]
             with self._naming(part):
                 try:
-                    rows = asked.begun(self.scorer, pictures[: self._batch_size])
+                    rows = asked.start(self.scorer, pictures[: self._batch_size])
                 except OutOfMemory as error:
                     if len(part) == 1:
                         raise ModelError(

@@ -50,7 +50,6 @@ from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
-DAY = 86400.0  # seconds: a younger temporary file may still be in use
 MODEL = re.compile(r"[0-9a-f]{20}")
 
 
@@ -170,7 +169,7 @@ def remove_models(models: Sequence[StoredModel]) -> None:
 def leftovers(store: Store) -> list[Place]:
     """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
     found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
-    young = time.time() - DAY
+    young = time.time() - 86400.0  # a temporary file of less than a day may still be in use
     return sorted(path for path, status in found if path.suffix != ".part" or status.st_mtime < young)
 
 
@@ -231,16 +230,11 @@ def _stored_model(folder: Place) -> StoredModel:
                 images[shelf] += rows
                 prompts[shelf] = about.schema_arrow.field(1).type.list_size if shelf.name != "images" else 0
     spec = _spec(folder)
-    return StoredModel(
-        str(spec.get("name", "unknown")),
-        folder,
-        str(spec["revision"]) if "revision" in spec else None,
-        max(images.values(), default=0),
-        sum(prompts.values()),
-        len(blocks),
-        sum(status.st_size for _, status in files),
-        max((status.st_mtime for _, status in files), default=folder.stat().st_mtime),
-    )
+    revision = str(spec["revision"]) if "revision" in spec else None
+    size = sum(status.st_size for _, status in files)
+    last_used = max((status.st_mtime for _, status in files), default=folder.stat().st_mtime)
+    counts = max(images.values(), default=0), sum(prompts.values()), len(blocks), size
+    return StoredModel(str(spec.get("name", "unknown")), folder, revision, *counts, last_used)
 
 
 def _verify_model(store: Store, folder: Place, found: Findings, progress: Progress) -> None:
@@ -391,11 +385,8 @@ def _tidy(matrix: ScoreMatrix) -> pl.DataFrame:
     prompts = matrix.prompts.select(name for name in matrix.prompts.columns if matrix.prompts[name].count())
     clashing = {name: f"{name}_of_prompt" for name in prompts.columns if name in images.columns}
     cells = images.join(prompts.rename(clashing), how="cross")
-    channels = [
-        cells.with_columns(
-            pl.lit(channel).alias("channel"),
-            pl.Series("score", np.asarray(matrix.channel(channel), np.float64).ravel(), nan_to_null=True),
-        )
-        for channel in matrix.channels
-    ]
-    return pl.concat(channels)
+    parts = []
+    for channel in matrix.channels:
+        scores = np.asarray(matrix.channel(channel), np.float64).ravel()
+        parts.append(cells.with_columns(pl.lit(channel).alias("channel"), pl.Series("score", scores, nan_to_null=True)))
+    return pl.concat(parts)

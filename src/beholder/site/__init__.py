@@ -66,17 +66,14 @@ def _measured(each: SiteRun) -> pl.DataFrame:
     released = "as the released scripts compute it" if each.run.record.settings.get("compat") else ""
     parts = {str(entry.get("name")): part_of(entry) for entry in each.run.record.datasets}
     reasons = {name: f"{part} images" if part else released for name, part in parts.items()}
+    of_data = pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String)
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(
         model=pl.col("model").map_elements(lambda name: ((entry := lookup(name)) and entry.name) or name, pl.String),
         source=pl.lit(f"run {each.name}"),
         run=pl.lit(each.name),
         date=pl.lit(each.run.record.created[:10]),
-        reason=pl.coalesce(
-            pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String).replace("", None),
-            variant,
-            pl.lit(""),
-        ),
+        reason=pl.coalesce(of_data.replace("", None), variant, pl.lit("")),
     )
 
 
@@ -213,14 +210,9 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
     passes = f"passes, {undecided} undecided" if undecided else "passes"
     gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else passes
     record = each.run.record
-    return {
-        "name": each.name,
-        "date": record.created[:10],
-        "models": ", ".join(str(model.get("name")) for model in record.models),
-        "studies": ", ".join(record.studies),
-        "gate": gate,
-        "findings": len([finding for finding in each.run.findings if finding.shown]),
-    }
+    models, studies = ", ".join(str(model.get("name")) for model in record.models), ", ".join(record.studies)
+    more = {"studies": studies, "gate": gate, "findings": sum(finding.shown for finding in each.run.findings)}
+    return {"name": each.name, "date": record.created[:10], "models": models, **more}
 
 
 def _board(study: str, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
@@ -299,12 +291,8 @@ def _axes(asked: list[Question]) -> dict[str, object]:
     models = sorted({model for question in asked for model in question.numbers["model"]})
     known = {model: entry for model in models if (entry := lookup(model))}
     axes = [
-        {
-            "name": question.slug,
-            "title": f"{question.key['study']}: {question.title}",
-            "rows": question.numbers.select(POINT).rows(),
-        }
-        for question in sorted(asked, key=lambda each: not each.headline)
+        {"name": each.slug, "title": f"{each.key['study']}: {each.title}", "rows": each.numbers.select(POINT).rows()}
+        for each in sorted(asked, key=lambda each: not each.headline)
     ]
     facts = {
         name: {model: value for model, entry in known.items() if (value := getattr(entry, name))} for name in FACTS[:3]

@@ -122,10 +122,8 @@ class ScoredSet:
         known = scores[~np.isnan(scores)]
         low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
         edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1)
-        counts = {
-            name: np.histogram(scores[groups.mask(name) & ~np.isnan(scores)], edges)[0].tolist()
-            for name in groups.names
-        }
+        inside = {name: groups.mask(name) & ~np.isnan(scores) for name in groups.names}
+        counts = {name: np.histogram(scores[mask], edges)[0].tolist() for name, mask in inside.items()}
         people = dict(zip(groups.names, groups.sizes(self.people), strict=True))
         return {"edges": edges.tolist(), "groups": counts, "people": people, "verdicts": self.verdicts(prompt, groups)}
 

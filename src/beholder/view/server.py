@@ -81,18 +81,15 @@ class Viewer:
         return endpoint
 
     def list_sets(self, request: Request) -> Response:
-        """Everything that can be looked at: what was asked, and what people can be told apart by."""
+        """Everything that can be looked at: what was asked, and by what people are grouped."""
         described = [
             {
-                "run": scored.run,
-                "study": scored.study,
-                "model": scored.model,
+                **{name: getattr(scored, name) for name in ("run", "study", "model", "attributes")},
                 "dataset": scored.task.dataset.name,
                 "set": scored.task.name,
                 "images": scored.images.height,
                 "people": scored.people.described(),
-                "prompts": scored.task.prompts.table["text"].to_list(),
-                "attributes": scored.attributes,
+                "prompts": scored.task.prompts.texts,
             }
             for scored in self._sets
         ]
@@ -175,15 +172,11 @@ def rows(scored: ScoredSet, places: Ints, prompt: int, other: ScoredSet | None) 
     if other is not None and text in (texts := other.task.prompts.texts):
         column = other.scores[:, texts.index(text)]
         elsewhere = dict(zip(other.images["image_id"].to_list(), column.tolist(), strict=True))
-    return [
-        {
-            "place": int(place),
-            "score": number(scored.scores[place, prompt]),
-            "other": number(elsewhere.get(ids[place])),
-            "labels": labels[at],
-        }
-        for at, place in enumerate(places.tolist())
-    ]
+    made: list[dict[str, object]] = []
+    for place, named in zip(places.tolist(), labels, strict=True):
+        score, other_score = number(scored.scores[place, prompt]), number(elsewhere.get(ids[place]))
+        made.append({"place": place, "score": score, "other": other_score, "labels": named})
+    return made
 
 
 def number(value: float | None) -> float | None:
