@@ -111,11 +111,11 @@ def rehearse(
     pictures = [Picture(Image.new("RGB", (8, 8)), built.picture(model.config, rng)) for _ in range(effort.pictures)]
     few = questions[:: max(1, len(questions) // effort.loop)][: effort.loop]
     texts, seen = [loaded.encode(pictures[0], one)[0] for one in few], dict(pictures[0].features)
-    expected = torch.cat([loaded.logits([text], seen) for text in texts])
+    expected = torch.cat([loaded.answers([text], [seen])[0] for text in texts])
     seconds = _seconds(lambda: [_loop_one(loaded, text, seen) for text in texts], model, effort.repeats)
     yield Timed("authors' loop", len(few) / seconds, 0.0)
     many = [loaded.encode(pictures[0], one)[0] for one in questions[: effort.batch]]
-    seconds = _seconds(lambda: loaded.logits(many, seen), model, effort.repeats)
+    seconds = _seconds(lambda: loaded.answers(many, [seen]), model, effort.repeats)
     yield Timed(f"whole prompts, {len(many)} at once", len(many) / seconds)
     if ways(model)[0] is Reuse.PREFIX:
         copied = copied_prefix(loaded, texts, seen)

@@ -191,13 +191,13 @@ def local(task: Task, slow: RayScorer, tmp_path: Path) -> tuple[Path, np.ndarray
 
 
 @pytest.mark.slow
-def test_one_of_four_workers_killed_in_each_of_ten_runs_costs_nothing(
+def test_one_of_four_workers_killed_in_each_of_four_runs_costs_nothing(
     task: Task, slow: RayScorer, local: tuple[Path, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ):
     store, right = local
     lost, told = [], slow.pool.lost
     monkeypatch.setattr(slow.pool, "lost", lambda worker: (lost.append(worker), told(worker)))
-    for seed in range(10):
+    for seed in range(4):
         rng = random.Random(seed)
         processes = all_up(slow)
         assert len(processes) == 4
@@ -212,7 +212,7 @@ def test_one_of_four_workers_killed_in_each_of_ten_runs_costs_nothing(
         assert blocks(other) == blocks(store), seed
         assert sum(counted) == 240, seed
         assert notes <= {"3 of 4 workers", "4 of 4 workers"}
-    assert len(lost) >= 8  # one may die when it has done its part
+    assert len(lost) >= 2  # one may die when it has done its part
 
 
 @pytest.mark.slow

@@ -324,7 +324,7 @@ def test_the_bridge_model_equals_a_plain_pass_and_tells_women_and_men_apart_as_l
 ) -> None:
     scorer: Any = load_model(str(bridge_vlm)).instructed(GRAS)  # type: ignore[attr-defined]
     with (data / "fairface" / "fairface_label_val.csv").open() as file:
-        faces = [row for row, _ in zip(csv.DictReader(file), range(12), strict=False)]
+        faces = [row for row, _ in zip(csv.DictReader(file), range(6), strict=False)]
     pictures = [Image.open(data / "fairface" / face["file"]) for face in faces]
     question = "Is the person in the image a woman?"
     cells = score(scorer, pictures, [question, "Does the person look threatening?"])
@@ -332,7 +332,7 @@ def test_the_bridge_model_equals_a_plain_pass_and_tells_women_and_men_apart_as_l
     np.testing.assert_allclose(np.exp(cells[0, 0, 1:4]), plain, atol=1e-5)
     answers = cells[:, 0, 1] > cells[:, 0, 2]
     labels = [face["gender"] == "Female" for face in faces]
-    assert int((answers == labels).sum()) >= 11
+    assert int((answers == labels).sum()) >= 5
     assert all(note.startswith("questions share") for note in scorer.notes)
 
 

@@ -82,11 +82,10 @@ def test_scores_that_are_all_alike_give_rows_without_warnings():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["null", "glasshouse/contrastive"])
-def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(model: str, tmp_path: Path):
+def test_the_whole_audit_runs_on_a_causalface_of_few_seeds(tmp_path: Path):
     imitate(tmp_path / "causalface", seeds=1)
     options = AuditOptions(out=tmp_path / "out", store=tmp_path / "store", data=tmp_path, **vars(OPTIONS))
-    run = audit_models([model], ["perception"], options)
+    run = audit_models(["glasshouse/contrastive"], ["perception"], options)
     assert set(run.results["dataset"]) == {"causalface"}
     assert {"perception.induced_variation", "perception.brightness"} <= set(run.results["metric"])
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
