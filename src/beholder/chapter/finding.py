@@ -147,7 +147,7 @@ class Finding(NamedTuple):
         places = [{name: row.get(name) for name in KEY} for row in map(stored, self.rows)]
         names = ("id", "study", "model", "dataset", "question", "verdict", "headline", "sentence")
         told = {"answer": self.answer or f"{self.headline}.", "contrasts": [each.as_dict() for each in self.contrasts]}
-        return {**{name: getattr(self, name) for name in names}, **told, **numbers, "rows": places}
+        return {**{name: getattr(self, name) for name in names}, **numbers, "rows": places, **told}
 
 
 def swapped(row: Result) -> Result:

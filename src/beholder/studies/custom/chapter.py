@@ -102,10 +102,9 @@ def _gap(part: pl.DataFrame, row: Result) -> tuple[str, str]:
     values = _means(part, row)
     means = [f"{percent(values.get(row[end], {}).get('value'))} for {plural(row[end])}" for end in ("group", "against")]
     strata = f"; within {within(row)} they are" if within(row) else ":"
-    wide = f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)})."
-    sentence = f"{_what(row)} is {' and '.join(means)}{strata} {wide}{_warning(part, row['subset'])}"
-    apart = f": {' against '.join(means)}" if len(values) > 1 else ""
-    return f"{_subject(row)} differs by {row['subset']}{apart}", sentence
+    apart = f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)})."
+    sentence = f"{_what(row)} is {' and '.join(means)}{strata} {apart}{_warning(part, row['subset'])}"
+    return f"{_subject(row)} differs by {row['subset']}", sentence
 
 
 def _slope(_: pl.DataFrame, row: Result) -> tuple[str, str]:
