@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import socket
 import sys
 import tarfile
@@ -19,12 +20,13 @@ from beholder._compare import compare
 from beholder._run import Run, load_run
 from beholder.cli import main
 from beholder.cli.audit import recorded_params
-from beholder.core.errors import BadImage, BeholderError, DataError, MissingData
+from beholder.core.errors import BadImage, BeholderError, DataError, MissingData, UsageError
 from beholder.core.files import links_out
 from beholder.datasets import load_dataset
 from beholder.datasets.content import Part
 from beholder.datasets.images import open_image
 from beholder.scores.store import Places
+from beholder.site import build_site
 from beholder.view import open_gallery
 
 
@@ -225,3 +227,58 @@ def test_opening_a_forged_run_reaches_no_network(origin: str, no_network: list[o
             recorded_params(forged, {})
     assert recorded_params(forged, {"store": "s3://bucket/store"})["store"]
     assert not no_network
+
+
+# A site is built anew of checked data
+
+
+@pytest.fixture
+def site_run(apa_run: Run, tmp_path: Path) -> Path:
+    """A small run, saved, in whose folder strangers have put more."""
+    few = apa_run.results.filter(pl.col("metric") == "apa.bias_ratio")
+    Run(few, apa_run.record).save(folder := tmp_path / "run")
+    (folder / "report.html").write_text("<script>alert(1)</script>")
+    (folder / "findings.json").write_text('{"findings": [{"sentence": "All is well."}]}')
+    (folder / "results.csv").write_text("=cmd|'/c calc'!A1")
+    (folder / "extra.html").write_text("FORGED")
+    return folder
+
+
+@pytest.mark.slow
+def test_a_site_copies_nothing_of_a_forged_run_folder(site_run: Path, tmp_path: Path):
+    record = json.loads((site_run / "run.json").read_text())
+    (site_run / "run.json").write_text(json.dumps({**record, "hidden": "FORGED", "command": ["</script><b>"]}))
+    build_site([site_run], tmp_path / "site", published=False)
+    made = {path.name: path.read_text() for path in (tmp_path / "site" / "runs" / "run").glob("*.[hcj]*")}
+    assert set(made) == {"report.html", "results.csv", "findings.json", "run.json", "prompts.csv"} & set(made)
+    assert len(made) >= 4
+    for text in made.values():
+        assert not [forged for forged in ("alert(1)", "FORGED", "All is well", "calc'") if forged in text]
+    assert "</script><b>" not in made["report.html"]
+    assert "Content-Security-Policy" in made["report.html"]
+    assert made["results.csv"].startswith("study,model,")
+
+
+@pytest.mark.parametrize("name", ["results.csv", "run.json", "results.parquet", "prompts.csv", "report.html"])
+def test_a_site_reads_no_link_in_a_run_folder(name: str, site_run: Path, tmp_path: Path):
+    (tmp_path / "id_rsa").write_text("PRIVATE KEY")
+    (site_run / name).unlink(missing_ok=True)
+    (site_run / name).symlink_to(tmp_path / "id_rsa")
+    with pytest.raises(UsageError, match=f"{name} is a link to .*id_rsa, and a site follows none"):
+        build_site([site_run], tmp_path / "site", published=False)
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize("name", ["index.html", "runs", "runs/run", "runs/run/results.csv", "models", "old.html"])
+def test_a_site_writes_through_no_link(name: str, site_run: Path, tmp_path: Path):
+    """Nor does it leave one where a web server would follow it."""
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "kept").write_text("kept")
+    link = tmp_path / "site" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(away if "." not in name else away / "kept")
+    with pytest.raises(UsageError, match=f"{name} is a link to"):
+        build_site([site_run], tmp_path / "site", published=False)
+    assert [path.name for path in away.iterdir()] == ["kept"]
+    assert (away / "kept").read_text() == "kept"
