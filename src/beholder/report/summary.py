@@ -1,5 +1,6 @@
 """The summary of an audit: in the terminal a line for every question and on request all tables; and in a notebook."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -13,13 +14,14 @@ from rich.text import Text
 from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
 from beholder.chapter.finding import Finding
-from beholder.chapter.numbers import number
+from beholder.chapter.numbers import ABSENT, number, picture, plural
 from beholder.comparison.family import VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced
-from beholder.report.report import Report
-from beholder.report.scorecard import CELLS, Card, Line, scorecard
+from beholder.report.page import top_findings
+from beholder.report.report import Report, Section
+from beholder.report.scorecard import CELLS, PLANTED, Line, scorecard
 
 if TYPE_CHECKING:
     import altair as alt
@@ -28,14 +30,16 @@ if TYPE_CHECKING:
 
 
 GAP = 2
-MOST = 34  # lines of the scorecard, headings included
+TOP = 5  # answers and known truths that the terminal shows; the report has all
 MOST_MOVED = 5
-WIDE = 100  # columns from which on questions are written out
+ENDLESS = 10_000  # columns of a pipe or a log, where nothing is cut and nothing is broken
 
 
 def print_summary(report: Report, console: Console, *, verbose: bool = False) -> None:
-    """One line for every question: verdict, number, interval, n. With `verbose`, sentences and tables."""
+    """The answers that matter most, a line each, and where the rest is. With `verbose`, sentences and tables."""
     # Names are shown as they are, whatever brackets they hold.
+    if not console.is_terminal:
+        console = Console(file=console.file, width=ENDLESS, highlight=False, color_system=None)
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
     findings, sensitivity = [each for section in report.sections for each in section.findings], report.sensitivity
@@ -56,39 +60,68 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
         console.print(remark)
     if sensitivity is not None:
         _print_table(sensitivity._replace(rows=sensitivity.rows[: None if verbose else MOST_MOVED]), console)
-    _print_scorecard(scorecard(report), console)
+    for section in report.sections:
+        _print_planted(section, console)
+    _print_answers([line for card in scorecard(report) for line in card.lines], console, verbose=verbose)
 
 
-def _print_scorecard(cards: list[Card], console: Console) -> None:
-    """At most MOST lines; beyond, the page has the rest."""
-    lines = [line for card in cards for line in card.lines]
-    room = MOST - 2 * len(cards)
-    kept = sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict))[: max(room, 1)]
-    for card in cards:
-        mine = [line for line in card.lines if line in kept]
-        if mine:
-            title = f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}, on {escape(card.dataset)}"
-            console.print(title, no_wrap=True, overflow="ellipsis")
-            console.print(_card(mine, console.width))
-    if len(kept) < len(lines):
-        console.print(f"[dim]{len(lines) - len(kept)} more questions are on the page.[/dim]")
+def _print_planted(section: Section, console: Console) -> None:
+    """The first of what was planted beside what was found, where there is such a thing."""
+    if section.planted is None:
+        return
+    table, rest = section.planted, len(section.planted.rows) - TOP
+    notes = [f"{rest} more are in the report."] if rest > 0 else []
+    title = next((each.headline for each in section.findings if each.kind == PLANTED), table.title)
+    _print_table(table._replace(title=title, rows=table.rows[:TOP], notes=tuple(notes)), console)
 
 
-def _card(lines: list[Line], width: int) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, show_header=False, width=width)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(no_wrap=True, justify="right")
-    for line in lines:
-        shown, interval = line.finding.shown, f" ({line.interval})" if line.interval else ""
-        table.add_row(
-            Text(line.finding.marked, style="bold" if shown else "dim"),
-            Text(one_line(line.question if width >= WIDE else line.short), style="" if shown else "dim"),
-            Text.assemble((line.number, "bold" if shown else ""), (interval, "dim")),
-            Text(f"n={line.n}{'' if line.counts == 'images' else f' {line.counts}'}" if line.n else "", style="dim"),
-        )
-    return table
+def _print_answers(lines: list[Line], console: Console, *, verbose: bool) -> None:
+    """One line for every answer, never cut: what was found first, and where the rest is."""
+    lines = [line for line in lines if line.finding.kind != PLANTED]
+    counts = Counter(line.finding.verdict for line in lines)
+    top = top_findings([line.finding for line in lines], len(lines) if verbose else TOP)
+    several = len({line.finding.model for line in lines}) > 1
+    if lines:
+        listed = ", ".join(f"{verdict} {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
+        console.print(f"\n[bold]{number(len(lines), 'answer')}[/bold]: {listed}")
+    for line in sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict)):
+        if line.finding in top:
+            console.print(_hanging(answer(line, several=several), console.width))
+    if rest := len(lines) - len(top):
+        more = number(rest, "more answer is", "more answers are")
+        console.print(f"{more} in the report; `beholder report --verbose` prints all.")
+
+
+def answer(line: Line, *, several: bool) -> Text:
+    """Verdict, answer, number with its interval, and how many it is about; whose it is, among `several` models."""
+    found = line.finding
+    sign, verdict = found.marked.split(" ", 1)
+    whose = f" ({one_line(found.model)})" if several else ""
+    interval = f", {line.interval}" if line.interval else ""
+    known = line.number == ABSENT or (not interval and line.number.split()[0] in found.headline.split())
+    about = "; ".join(filter(None, ("" if known else f"{line.number}{interval}", counted(line))))
+    rest = f" And {number(line.more, 'more answer', 'more answers')} like it." if line.more else ""
+    style = "" if found.shown else "dim"
+    return Text.assemble(
+        (f"{sign} {verdict.capitalize()}{whose}: ", f"bold {style}"),
+        (one_line(found.headline), style),
+        (f" ({about})" if about else "", "dim"),
+        (f".{rest}" if rest else "", "dim"),
+    )
+
+
+def counted(line: Line) -> str:
+    """How many people or things the number rests on; of both groups, where the finding names them."""
+    first, *sides = line.finding.rows[:3] or [{}]
+    groups = [row["group"] for row in sides if row.get("group") and row.get("against") is None]
+    if len(groups) == 2 and groups[0] != groups[1]:
+        return " + ".join(f"{row['n']:,} {plural(row['group'])}" for row in sides)
+    return f"{line.n} {f'{picture(first)}s' if line.counts == 'images' else line.counts}" if line.n else ""
+
+
+def _hanging(text: Text, width: int) -> Text:
+    """A paragraph whose further lines stand below its words, not below its sign."""
+    return Text("\n  ").join(text.wrap(Console(width=width), width - 2))
 
 
 def _print_table(table: Table, console: Console) -> None:
