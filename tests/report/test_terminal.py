@@ -65,15 +65,17 @@ def test_the_terminal_says_the_five_answers_that_matter_most_and_where_the_rest_
     assert max(map(len, text.splitlines())) <= columns
     assert "…" not in text
     assert len(answers(text)) == 5 == len(asked) - 1
-    assert f"{len(asked)} answers: difference found " in text
+    assert f"{len(asked)} answers: Difference found " in text
     assert "1 more answer is in the report" in text.replace("\n", " ")
-    assert len(answers(summary(two_models, columns))) == len(asked)
+    assert "1 more answer is above." in summary(two_models, columns)
 
 
 def test_in_a_log_each_answer_is_one_line_with_both_groups_their_sizes_and_an_interval(two_models: Run) -> None:
     lines = answers(summary(two_models, 40, verbose=False, terminal=False))
-    (line,) = [line for line in lines if line.startswith("● Difference found (clip): Women in politics")]
-    assert re.search(r"\d+ % against \d+ % \(0\.62 times, 0\.\d\d to 0\.\d\d; \d+ women \+ \d+ men\)$", line)
+    (line,) = [line for line in lines if "(clip): The model’s belief in “politician”" in line]
+    assert line.startswith("● Difference found (clip): ")
+    both, interval = r"\d+ % for women politicians, and \d+ % for men", r"0\.62 times, 0\.\d\d to 0\.\d\d"
+    assert re.search(rf"{both} \({interval}; \d+ women \+ \d+ men\)", line)
 
 
 def test_the_demo_prints_what_was_planted_beside_what_was_found(glasshouse_run: Run) -> None:

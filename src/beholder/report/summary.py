@@ -1,5 +1,6 @@
 """The summary of an audit: in the terminal a line for every question and on request all tables; and in a notebook."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
@@ -13,15 +14,14 @@ from rich.text import Text
 
 from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
-from beholder.chapter.finding import Finding
+from beholder.chapter.finding import CHECK, Finding
 from beholder.chapter.numbers import ABSENT, number, picture, plural
-from beholder.comparison.family import VERDICTS
+from beholder.comparison.family import DIFFERENCE, NAMES, VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced
-from beholder.report.page import top_findings
-from beholder.report.report import Report, Section
-from beholder.report.scorecard import CELLS, PLANTED, Line, scorecard
+from beholder.report.report import NOISE, Report, Section
+from beholder.report.scorecard import CELLS, Line, scorecard
 
 if TYPE_CHECKING:
     import altair as alt
@@ -71,51 +71,47 @@ def _print_planted(section: Section, console: Console) -> None:
         return
     table, rest = section.planted, len(section.planted.rows) - TOP
     notes = [f"{rest} more are in the report."] if rest > 0 else []
-    title = next((each.headline for each in section.findings if each.kind == PLANTED), table.title)
+    title = next((each.headline for each in section.findings if each.role == CHECK), table.title)
     _print_table(table._replace(title=title, rows=table.rows[:TOP], notes=tuple(notes)), console)
 
 
 def _print_answers(lines: list[Line], console: Console, *, verbose: bool) -> None:
-    """One line for every answer, never cut: what was found first, and where the rest is."""
-    lines = [line for line in lines if line.finding.kind != PLANTED]
-    counts = Counter(line.finding.verdict for line in lines)
-    top = top_findings([line.finding for line in lines], len(lines) if verbose else TOP)
+    """One line for every answer, never cut: differences first, the most unequal on top; and where the rest is."""
+    lines = sorted((line for line in lines if line.finding.role != CHECK), key=lambda line: _rank(line.finding))
+    counts = Counter(line.finding.said for line in lines)
     several = len({line.finding.model for line in lines}) > 1
     if lines:
-        listed = ", ".join(f"{verdict} {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
+        listed = ", ".join(f"{NAMES[verdict]} {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
         console.print(f"\n[bold]{number(len(lines), 'answer')}[/bold]: {listed}")
-    for line in sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict)):
-        if line.finding in top:
-            console.print(_hanging(answer(line, several=several), console.width))
-    if rest := len(lines) - len(top):
+    for line in lines[:TOP]:
+        console.print(_hanging(answer(line, several=several), console.width))
+    if (rest := len(lines) - TOP) > 0:
         more = number(rest, "more answer is", "more answers are")
-        console.print(f"{more} in the report; `beholder report --verbose` prints all.")
+        console.print(f"{more} {'above' if verbose else 'in the report; `beholder report --verbose` prints all'}.")
+
+
+def _rank(finding: Finding) -> tuple[bool, int, float]:
+    noise = re.search(NOISE, finding.model) is not None
+    return noise, VERDICTS.index(finding.said), -finding.distance
 
 
 def answer(line: Line, *, several: bool) -> Text:
     """Verdict, answer, number with its interval, and how many it is about; whose it is, among `several` models."""
-    found = line.finding
-    sign, verdict = found.marked.split(" ", 1)
-    whose = f" ({one_line(found.model)})" if several else ""
-    interval = f", {line.interval}" if line.interval else ""
-    known = line.number == ABSENT or (not interval and line.number.split()[0] in found.headline.split())
+    found, interval = line.finding, f", {line.interval}" if line.interval else ""
+    whose, text = f" ({one_line(found.model)})" if several else "", one_line(found.answer or found.headline).rstrip(".")
+    known = line.number == ABSENT or (not interval and re.search(r"\d", text) is not None)
     about = "; ".join(filter(None, ("" if known else f"{line.number}{interval}", counted(line))))
-    rest = f" And {number(line.more, 'more answer', 'more answers')} like it." if line.more else ""
-    style = "" if found.shown else "dim"
-    return Text.assemble(
-        (f"{sign} {verdict.capitalize()}{whose}: ", f"bold {style}"),
-        (one_line(found.headline), style),
-        (f" ({about})" if about else "", "dim"),
-        (f".{rest}" if rest else "", "dim"),
-    )
+    rest = f". And {number(line.more, 'more answer', 'more answers')} like it" if line.more else ""
+    style = "" if found.said == DIFFERENCE else "dim"
+    told = (f"{found.badge}{whose}: ", f"bold {style}"), (text, style)
+    return Text.assemble(*told, (f" ({about})" if about else "", "dim"), (rest, "dim"))
 
 
 def counted(line: Line) -> str:
     """How many people or things the number rests on; of both groups, where the finding names them."""
-    first, *sides = line.finding.rows[:3] or [{}]
-    groups = [row["group"] for row in sides if row.get("group") and row.get("against") is None]
-    if len(groups) == 2 and groups[0] != groups[1]:
-        return " + ".join(f"{row['n']:,} {plural(row['group'])}" for row in sides)
+    first, contrasts = next(iter(line.finding.rows), {}), line.finding.contrasts
+    if contrasts and (sides := contrasts[0].sides):
+        return " + ".join(f"{side.n:,} {plural(side.group)}" for side in sides)
     return f"{line.n} {f'{picture(first)}s' if line.counts == 'images' else line.counts}" if line.n else ""
 
 
