@@ -27,12 +27,12 @@ from beholder._run import load_run
 from beholder.chapter.finding import Finding, deciding
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, VERDICTS
 from beholder.comparison.groups import REST
-from beholder.comparison.impact import FOUR_FIFTHS
+from beholder.comparison.impact import FOUR_FIFTHS, IMPACT_RATIO
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
 from beholder.core.record import Record
 from beholder.core.results import KEY
-from beholder.core.types import Fields
+from beholder.core.types import Entry, Fields
 from beholder.report.comparison import COMPARED, read_comparison
 from beholder.studies import STUDIES
 
@@ -43,7 +43,8 @@ PAIRED = ("first", "second", "difference", "low", "high")
 BETTER = ("closer", "higher", "lower")
 ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}  # verdicts as rules of earlier versions name them
 PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
-READY = {"four-fifths": {"metric": "custom.impact_ratio", "at_least": FOUR_FIFTHS}}  # rules that only need a name
+READY: dict[str, Entry] = {"four-fifths": {"metric": IMPACT_RATIO, "at_least": FOUR_FIFTHS}}
+"""Rules that only need a name; a metric is named by its ending, and is the first that a study has."""
 LEVEL = 0.05  # how often an unchanged model may fail by chance, over all numbers that are compared with the baseline
 
 
@@ -112,7 +113,9 @@ def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
     if (ready := entry.get("ready")) is not None:
         if ready not in READY:
             raise UnknownName("ready rule", str(ready), READY, where=location)
-        entry = {**READY[ready], **{key: value for key, value in entry.items() if key != "ready"}}
+        metrics = (metric.name for study in STUDIES.values() for metric in study.measures.metrics)
+        metric = next(name for name in metrics if name.endswith(f".{READY[ready]['metric']}"))
+        entry = {**READY[ready], "metric": metric, **{key: value for key, value in entry.items() if key != "ready"}}
     known = ("ready", "metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not", "undecided")
     for key in entry:
         if key not in known:

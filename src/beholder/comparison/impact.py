@@ -15,6 +15,7 @@ from beholder.comparison.means import compare_groups, levels_of, ratio_bounds
 from beholder.core.types import Array, Codes
 
 FOUR_FIFTHS = 0.8
+IMPACT_RATIO = "impact_ratio"  # how metrics of it end
 MOST_SELECTED = "the most selected"  # what a group is compared with, whichever group that is
 
 
