@@ -30,6 +30,7 @@ LEVELS = ("category", "occupation", "specialty")
 GROUPS = ("woman", "man")
 ASSOCIATION, RATIO = "association", "ratio"  # the kind of the tasks that ask what people are, and the unit of b
 Pools = Mapping[str, tuple[str, ...]]  # the branches of each pool
+POOL = "pool"  # the attribute that names the pool of a branch, where the data declares it
 
 # The right words
 
@@ -61,10 +62,22 @@ class Level(NamedTuple):
     shares: Array
     correct: Mask
     left_out: str | None
+    occupations: list[str]  # each concept by all words for the same thing: `actor or actress`
 
-    def share_of(self, words: Sequence[str]) -> Array:
-        """The share of belief on these words together."""
-        return np.asarray(self.shares[:, [self.concepts.index(word) for word in words]].sum(axis=1))
+    def share_of(self, occupation: str) -> Array:
+        """The share of belief on all words of an occupation together."""
+        return np.asarray(self.shares[:, [each == occupation for each in self.occupations]].sum(axis=1))
+
+    @property
+    def several_words(self) -> list[str]:
+        """The occupations of which more than one word is offered."""
+        return [each for each in dict.fromkeys(self.occupations) if self.occupations.count(each) > 1]
+
+    @property
+    def correct_in_either_word(self) -> Mask:
+        """Which cells are right if the other word of an occupation is right too."""
+        same = np.array(self.occupations)[:, None] == np.array(self.occupations)
+        return np.asarray(self.correct @ same)
 
     @property
     def right(self) -> list[str]:
@@ -82,15 +95,17 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     parts = [matrix.level(name).complete_rows() for matrix in matrices if matrix.level(name).prompts.height]
     parts = [part for part in parts if part.images.height]
     if not parts:
-        return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
+        return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None, [])
     total = sum(matrix.images.height for matrix in matrices)
     images = pl.concat([part.images.with_columns(branch=pl.lit(part.part)) for part in parts], how="diagonal")
+    concepts, declared = (parts[0].prompts[column].to_list() for column in ("concept", "dimension"))
     return Level(
         images,
-        parts[0].prompts["concept"].to_list(),
+        concepts,
         np.concatenate([softmax(part.logits) for part in parts]),
         np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
         f"{total - images.height} of {total} images lack a score" if images.height < total else None,
+        [either or either_word(concept) for concept, either in zip(concepts, declared, strict=True)],
     )
 
 
@@ -131,11 +146,19 @@ def has_both(groups: Groups) -> bool:
 def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Pool]:
     """Every pool whose occupations were scored."""
     scored = scored_branches(matrices)
-    for name, branches in pools.items():
+    for name, branches in (declared_pools([each.images for each in scored.values()]) or pools).items():
         level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
         if level.concepts:
             people, groups = people_of(level.images, options.person), women_and_men(level.images)
-            yield Pool(name, level, people, groups, strata_of(level.images, groups, ("branch",), people))
+            yield Pool(
+                name, level, people, groups, strata_of(level.images, groups, ("branch", *options.within), people)
+            )
+
+
+def declared_pools(tables: Sequence[pl.DataFrame]) -> dict[str, tuple[str, ...]]:
+    """The pools that the data declares; empty where it declares none."""
+    pairs = [row for table in tables if POOL in table.columns for row in table.select(POOL, "branch").unique().rows()]
+    return {pool: tuple(branch for other, branch in pairs if other == pool) for pool, _ in pairs}
 
 
 class Tested(NamedTuple):
@@ -228,10 +251,9 @@ def _women_less_men(
 
 def wrong_occupations(level: Level) -> tuple[list[str], Array]:
     """The occupations that are wrong for everyone, and each image's share of belief on them."""
-    words = [either_word(concept) for concept in level.concepts]
-    right = set(map(either_word, level.right))
-    wrong = [word for word in dict.fromkeys(words) if word not in right]
-    shares = [level.shares[:, [each == word for each in words]].sum(axis=1) for word in wrong]
+    right = {level.occupations[level.concepts.index(concept)] for concept in level.right}
+    wrong = [each for each in dict.fromkeys(level.occupations) if each not in right]
+    shares = [level.share_of(each) for each in wrong]
     return wrong, np.stack(shares, axis=1) if shares else np.empty((level.images.height, 0))
 
 
@@ -245,17 +267,18 @@ def ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOp
             claimed, others = _pool_ratios(prefix, pool, rng, options)
             claims += claimed
             described += others
-    plain = {}
+    plain, decided = {}, {(each.row.metric, each.row.subset) for each in claims}
     for ratio, judged in zip(described, judge([each.part for each in described]), strict=True):
         compared = ratio.compared(judged)
         row = ratio.row._replace(low=compared.low, high=compared.high)
         plain[row.metric, row.subset] = row
-        if row.concept is not None:
+        if (row.metric, row.subset) not in decided:
             yield row
     for ratio, judged in zip(claims, judge([each.part for each in claims]), strict=True):
         compared = ratio.compared(judged)
         yield from compared.rows(plain.get((ratio.row.metric, ratio.row.subset), ratio.row), ratio.strata)
-        if options.delta is not None and ratio.row.metric.endswith(".bias_ratio") and np.isfinite(compared.low):
+        decides = "bias_ratio" if (f"{prefix}.bias_ratio", ratio.row.subset) in decided else "either_word_ratio"
+        if options.delta is not None and ratio.row.metric == f"{prefix}.{decides}" and np.isfinite(compared.low):
             yield _equivalence(f"{prefix}.equivalence", ratio, compared.p_value, options)
 
 
@@ -269,11 +292,11 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
         for column, concept in enumerate(level.concepts):
             metric, shares = f"{prefix}.occupation_probability", level.shares[mask, column]
             row = mean_row(metric, shares, resampler, half=options.compat)
+            row = row._replace(expected=float(level.correct[mask, column].mean()))
             yield row._replace(subset=pool.name, group=group, concept=concept, note=join((row.note, level.left_out)))
-        for pair in WORD_PAIRS:
-            if set(pair) <= set(level.concepts):
-                row = mean_row(f"{prefix}.either_word_probability", level.share_of(pair)[mask], resampler)
-                yield row._replace(subset=pool.name, group=group, concept=either_word(pair[0]))
+        for either in level.several_words:
+            row = mean_row(f"{prefix}.either_word_probability", level.share_of(either)[mask], resampler)
+            yield row._replace(subset=pool.name, group=group, concept=either)
 
 
 class Ratio(NamedTuple):
@@ -317,14 +340,16 @@ def _pool_ratios(
         return Ratio(row, pool, groups, strata, shares, part)
 
     level, strata = pool.level, pool.strata
-    right, pair = correct_share(level.shares, level.correct), words_for((level.right or [""])[0])
+    right, either = correct_share(level.shares, level.correct), level.correct_in_either_word
     claims = [ratio("bias_ratio", right, strata=strata)]
-    if len(pair) > 1 and set(pair) == set(level.right):
-        claims.append(ratio("either_word_ratio", level.share_of(pair), strata=strata))
+    described = [ratio("bias_ratio", right)] if strata.variant else []
+    if (either & ~level.correct).any():
+        claims.append(ratio("either_word_ratio", correct_share(level.shares, either), strata=strata))
+        if POOL in level.images.columns:  # b compares words as well as people; only APA's own is claimed as published
+            described, claims = described or claims[:1], claims[1:]
     for branch, groups in pool.branches():
         each = ratio("branch_ratio", right, groups)
         claims.append(each._replace(row=each.row._replace(subset=branch, concept=pool.name)))
-    described = [ratio("bias_ratio", right)] if strata.variant else []
     for column, option in enumerate(level.concepts):
         if option not in level.right and len(level.concepts) > 2:
             with np.errstate(divide="ignore", invalid="ignore"):  # all belief may be on the option, then nobody counts
