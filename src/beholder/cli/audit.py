@@ -106,7 +106,9 @@ def recorded_params(folder: Path) -> Fields:
         return {**context.params, "out": None, "config": None}
 
 
-@cli.takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
+@cli.takes(
+    "data", "dataset", "people", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within"
+)
 def measure_command(
     study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
     scores: list[str] = typer.Option(
@@ -141,7 +143,19 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 
 
 @cli.takes(
-    *("data", "dataset", "settings", "bins", "limit", "skip_bad_images", "out", "store", "device", "precision"),
+    *(
+        "data",
+        "dataset",
+        "people",
+        "settings",
+        "bins",
+        "limit",
+        "skip_bad_images",
+        "out",
+        "store",
+        "device",
+        "precision",
+    ),
     *("allow_upload", "compat", "seed", "person", "within"),
 )
 def compare_command(

@@ -269,5 +269,5 @@ def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Rec
     yield from chapter.limitations(part)
     if any(map(part_of, record.datasets)):
         yield "Only a part of the images was used."
-    if record.settings.get("compat") and not drawn(str(part["dataset"][0])):
-        yield "Computed as the released scripts do: values, not intervals, carry their rounding and faults."
+    if record.settings.get("compat") and study.tells.compat and not drawn(str(part["dataset"][0])):
+        yield f"Computed as printed: values, not verdicts and intervals, follow {study.tells.compat}."

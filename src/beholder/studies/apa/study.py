@@ -103,6 +103,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
         ),
         tells=Tells(
             chapter="beholder.studies.apa.chapter:CHAPTER",
+            compat="the released scripts: means in float16",
             limitations=(
                 "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
                 "Intervals show how far numbers could move with photographs of other people, not with other prompts.",

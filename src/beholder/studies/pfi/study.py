@@ -1,5 +1,6 @@
 """P-FI: the public-figure benchmark, APA's predecessor: the same photographs, earlier prompts."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_pr
 from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
 from beholder.studies.public_figures import study as figures
-from beholder.studies.public_figures.declared import Asker, Wordings, read_wordings
+from beholder.studies.public_figures.declared import Asker, read_wordings
 from beholder.studies.public_figures.published import scale_rows
 from beholder.studies.study import Asks, Measures, Plans, Study, Tells
 
@@ -52,48 +53,50 @@ def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
     return level_rows(level, with_article(words), {words[0]: ALWAYS})
 
 
-def pfi_study(wordings: Wordings | None = None) -> Study:
-    """P-FI, for declared people also in the user's languages."""
-    asker = Asker("pfi", POLITICIAN_CATEGORIES, NAME_PROMPT, wordings or {})
-    return Study(
-        name="pfi",
-        title="P-FI: public figures",
-        short="P-FI",
-        question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
-        "occupations, women as often as men, and whom does it know by name?",
-        citation="P-FI, the public-figure benchmark (APA's predecessor)",
-        asks=Asks(
-            datasets=("apa",), tasks=partial(figures.figure_tasks, asker, pfi_association_prompts), limit_by="branch"
-        ),
-        measures=Measures(
-            functions=figures.public_figure_measures("pfi", POOLS),
-            metrics=figures.public_figure_metrics("pfi"),
-            across=scale_rows,
-            compares=("gender",),
-            within=("branch",),
-        ),
-        tells=Tells(
-            chapter="beholder.studies.pfi.chapter:CHAPTER",
-            limitations=APA.tells.limitations,
-            of_photographs=APA.tells.of_photographs,
-        ),
-        plans=Plans(
-            plan="beholder.studies.pfi.study:plan",
-            trials="beholder.studies.public_figures.study:PFI_TRIALS",
-            printed="beholder.studies.pfi.study:PRINTED",
-        ),
-        default="data",
-        options=(figures.TEMPLATES,),
-        configure=configured,
-    )
+ASKER = Asker("pfi", POLITICIAN_CATEGORIES, NAME_PROMPT, {})
 
 
 def configured(study: Study, options: Fields) -> Study:
-    """P-FI in the user's languages."""
-    return pfi_study(read_wordings(options["templates"]))
+    """P-FI with the user's wordings of other languages."""
+    asker = ASKER._replace(wordings=read_wordings(options["templates"]))
+    tasks = partial(figures.figure_tasks, asker, pfi_association_prompts)
+    return replace(study, asks=replace(study.asks, tasks=tasks))
 
 
-PFI = pfi_study()
+PFI = Study(
+    name="pfi",
+    title="P-FI: public figures",
+    short="P-FI",
+    question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
+    "occupations, women as often as men, and whom does it know by name?",
+    citation="P-FI, the public-figure benchmark (APA's predecessor)",
+    asks=Asks(
+        datasets=("apa",), tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts), limit_by="branch"
+    ),
+    measures=Measures(
+        functions=figures.public_figure_measures("pfi", POOLS),
+        metrics=figures.public_figure_metrics("pfi"),
+        across=scale_rows,
+        compares=("gender",),
+        within=("branch",),
+    ),
+    tells=Tells(
+        chapter="beholder.studies.pfi.chapter:CHAPTER",
+        compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
+        limitations=APA.tells.limitations,
+        of_photographs=APA.tells.of_photographs,
+    ),
+    plans=Plans(
+        plan="beholder.studies.pfi.study:plan",
+        trials="beholder.studies.public_figures.study:PFI_TRIALS",
+        printed="beholder.studies.pfi.study:PRINTED",
+    ),
+    default="data",
+    options=(figures.TEMPLATES,),
+    configure=configured,
+)
+
+
 plan = partial(figures.ratio_plan, "pfi", POOLS)
 PAPER = "P-FI, the public-figure benchmark"
 PRINTED = Printed(
