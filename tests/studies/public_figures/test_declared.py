@@ -154,7 +154,7 @@ BLIND = {
     VECTORS: (),
     GENDER_ONLY: ("branch_ratio", "bias_ratio", "either_word_ratio", "occupation_gap"),  # there these are true
 }
-WORLDS_DRAWN = 24
+WORLDS_DRAWN = 12
 
 
 @pytest.mark.slow
@@ -164,8 +164,8 @@ def test_blind_models_are_hardly_ever_said_to_treat_declared_people_differently(
     design = DESIGNS["4 pictures a person"] if world == VECTORS else Design(20, 24)
     drawn = [called(declared_world(world, design, rng)) for _ in range(WORLDS_DRAWN)]
     for claim in set(CLAIMS) - set(BLIND[world]):
-        # 5 % are called by chance: more than 5 of 24 would be so once in 1,000 tries
-        assert sum(claim in each for each in drawn) <= 5, (world, claim)
+        # 5 % are called by chance: more than 4 of 12 would be so once in 5,000 tries
+        assert sum(claim in each for each in drawn) <= 4, (world, claim)
 
 
 def test_a_wholly_unfair_model_is_called_out_for_declared_people():
