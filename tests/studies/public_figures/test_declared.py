@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,26 +10,17 @@ import pytest
 
 from beholder.comparison.family import DIFFERENCE
 from beholder.core.errors import DataError, UsageError
-from beholder.core.results import KEY, Row
+from beholder.core.results import KEY, Row, results_table
 from beholder.datasets import load_dataset
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.scores.score_matrix import Task
 from beholder.studies.apa.prompts import CATEGORIES, NAME_PROMPT, association_prompts
-from beholder.studies.apa.study import APA, configured
+from beholder.studies.apa.study import APA
 from beholder.studies.inquiry import DataChoice
 from beholder.studies.public_figures.declared import Asker, read_wordings
 from beholder.studies.study import MeasureOptions
-from beholder.studies.worlds import (
-    CONSTANTS,
-    DESIGNS,
-    GENDER_ONLY,
-    NOISE,
-    UNFAIR,
-    VECTORS,
-    Design,
-    draw,
-)
+from beholder.studies.worlds import CONSTANTS, DESIGNS, GENDER_ONLY, NOISE, UNFAIR, VECTORS, Design, draw
 
 ASKER = Asker("apa", CATEGORIES, NAME_PROMPT, {})
 OTHER_NAMES = dict(zip(BRANCHES, ("stage", "stadium", "lower", "upper", "towns"), strict=True))
@@ -171,3 +160,118 @@ def test_blind_models_are_hardly_ever_said_to_treat_declared_people_differently(
 def test_a_wholly_unfair_model_is_called_out_for_declared_people():
     found = called(declared_world(UNFAIR, Design(10, 10), np.random.default_rng(5)))
     assert {"either_word_ratio", "occupation_gap"} <= found
+
+
+# What a table may say, and what it may not
+
+GOOD = {
+    "name": ["Ann", "Bo", "Cy", "Di"],
+    "gender": ["Female", "Male", "woman", "man"],
+    "occupation": ["an actress", "actor", "actress", "actor"],
+    "occupations": ["actor/actress|clerk|judge"] * 4,
+}
+
+
+def test_a_table_without_branches_asks_everybody_the_same():
+    jobs, names = ASKER.tasks(people(**GOOD))
+    assert (jobs.name, names.name) == ("people/association", "people/identity")
+    asked = jobs.prompts.table.filter(level="occupation")
+    assert asked["text"].to_list() == [
+        f"This is a photo of {each}" for each in ("an actor", "an actress", "a clerk", "a judge")
+    ]
+    assert jobs.dataset.table["gender"].to_list() == ["woman", "man", "woman", "man"]
+    assert jobs.dataset.table["occupation"].to_list() == ["actress", "actor", "actress", "actor"]
+    assert names.prompts.texts[0] == "this is a photo of Ann"
+
+
+def test_occupations_of_the_table_are_offered_where_it_lists_none():
+    columns = {"branch": ["a", "b"], "occupation": ["cook", "judge"]}
+    first, second = ASKER.tasks(people(**columns))
+    assert first.prompts.texts == second.prompts.texts
+    assert first.prompts.texts[-2:] == ["This is a photo of a cook", "This is a photo of a judge"]
+
+
+MISTAKES = {
+    "is not offered 'pilot', the occupation of '0.jpg': actor, actress": {"occupation": ["pilot", *["actor"] * 3]},
+    "has two lists of occupations": {"occupations": ["actor/actress|clerk", *["actor/actress|judge"] * 3]},
+    "people of several occupations: clerk, actor or actress": {"occupation": ["clerk", *["actor"] * 3]},
+    "'clerk' is offered more than once": {"occupations": ["actor/actress|clerk|clerk"] * 4},
+    "two options or more are needed": {"occupations": ["actor"] * 4, "occupation": ["actor"] * 4},
+    "the branch 'people' has several: pool 'x' and 'y'": {"pool": ["x", "y", "x", "y"]},
+    "the branch 'people' has several: language 'es' and 'pt'": {"language": ["es", "pt", "es", "es"]},
+    "there is no wording of category in the language 'es'": {"language": ["es"] * 4},
+    "gender has 'a', 'b'; b compares": {"gender": ["a", "b", "a", "b"]},
+}
+
+
+@pytest.mark.parametrize("said", MISTAKES)
+def test_a_malformed_table_is_refused_by_name(said: str):
+    with pytest.raises(DataError) as error:
+        ASKER.tasks(people(**{**GOOD, **MISTAKES[said]}))
+    assert said in str(error.value)
+
+
+def test_branches_of_one_pool_are_offered_the_same():
+    columns = {"branch": ["a", "b"], "pool": ["x", "x"], "occupation": ["cook", "judge"]}
+    with pytest.raises(DataError, match="branches of the pool 'x' are offered different occupations"):
+        ASKER.tasks(people(**columns, occupations=["cook|judge", "judge|cook"]))
+
+
+def test_people_of_whom_nothing_is_declared_cannot_be_asked_about():
+    with pytest.raises(DataError, match=r"declares no people to ask about.\n.*occupation.*name.*It has: gender"):
+        list(APA.asks.tasks(people(gender=["woman", "man"])))
+
+
+def test_an_unknown_branch_with_names_alone_is_asked_for_names():
+    (task,) = APA.asks.tasks(people(branch=["chefs", "chefs"], name=["Ann", "Bo"]))[-1:]
+    assert (task.name, len(task.prompts)) == ("chefs/identity", 2)
+
+
+SPANISH = """language,level,text,options
+es,category,Esta es una foto de {},una persona|un perro
+es,occupation,Esta persona trabaja de {},
+es,identity,esta es una foto de {},
+"""
+
+
+def test_other_languages_are_asked_in_the_words_of_a_file(tmp_path: Path):
+    (tmp_path / "es.csv").write_text(SPANISH)
+    asker = ASKER._replace(wordings=read_wordings(tmp_path / "es.csv"))
+    own = {"occupation": ["actriz", "actor", "actriz", "actor"], "occupations": ["actor/actriz|juez"] * 4}
+    jobs, names = asker.tasks(people(**{**GOOD, **own}))
+    assert jobs.prompts.texts == [
+        "Esta es una foto de una persona",
+        "Esta es una foto de un perro",
+        *(f"Esta persona trabaja de {each}" for each in ("actor", "actriz", "juez")),
+    ]
+    assert names.prompts.texts[0] == "esta es una foto de Ann"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("es,job,Foto de {},", "'job' is no level. Levels are category, occupation, specialty and identity"),
+        ("es,occupation,Foto,", "needs one {}"),
+        ("es,category,Foto de {},una persona", "offers two or more, the right one first"),
+        ("es,identity,Foto de {},\nes,identity,De {},", "identity occurs more than once"),
+    ],
+)
+def test_a_file_of_wordings_is_checked(tmp_path: Path, row: str, said: str):
+    (tmp_path / "es.csv").write_text(f"language,level,text,options\n{row}\n")
+    with pytest.raises(DataError) as error:
+        read_wordings(tmp_path / "es.csv")
+    assert said in str(error.value)
+
+
+def test_people_are_the_data_set_and_no_other_is_named_beside_them(tmp_path: Path):
+    assert DataChoice(people=tmp_path / "p.csv").dataset == f"folder:{tmp_path / 'p.csv'}"
+    with pytest.raises(UsageError, match=r"leave out --dataset coco"):
+        DataChoice(people=tmp_path / "p.csv", dataset="coco")
+
+
+def test_a_sentence_names_the_declared_words():
+    rows = declared_world(UNFAIR, Design(10, 10), np.random.default_rng(5))
+    table = results_table(rows, study="apa", model="m", dataset="folder:made")
+    found = {finding.kind: finding for finding in APA.part("chapter").findings(table)}
+    assert "“actor” or “actress”" not in found["bias"].headline  # the pool has nurses too: no one word is right
+    assert "the right occupation" in found["bias"].headline or "different" in found["bias"].headline

@@ -195,6 +195,8 @@ def _answers(options: Sequence[str], wording: Wording, where: str) -> list[Answe
     for option in options:
         words = [word.strip() for word in option.split(EITHER) if word.strip()]
         concepts = [_concept(word, wording) for word in words]
+        if len(words) > 1 and any(" or " in word for word in words):
+            raise DataError(f"{where}: {option!r} has two words for one thing; write each of them without ' or '.")
         for word, concept in zip(words, concepts, strict=True):
             phrase = f"{article(word)} {word}" if wording.articles and word == concept else word
             made.append(Answer(concept, phrase, " or ".join(concepts)))
@@ -226,7 +228,7 @@ def _check_right(
         raise DataError(
             f"{where} has people of several occupations: {', '.join(right[:3])}.\n"
             f"Give each occupation a branch of its own, and all of them one {POOL}: b is compared within branches. "
-            f"Words of one occupation are offered as {EITHER.join(right[:2])}."
+            f"Words of one occupation are offered as actor{EITHER}actress."
         )
 
 

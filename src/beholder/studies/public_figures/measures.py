@@ -16,7 +16,7 @@ from beholder.comparison.groups import Groups, People, Strata, people_of, strata
 from beholder.comparison.means import OPEN, compare_groups, levels_of, ratio_bounds
 from beholder.comparison.shuffles import Exchanged, exchanged
 from beholder.core.results import WITHIN, Row
-from beholder.core.types import Array, Mask
+from beholder.core.types import Array, Codes, Mask
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.group_tests import ratio_equivalence, verdict
@@ -52,6 +52,41 @@ def words_for(occupation: str) -> tuple[str, ...]:
 def either_word(occupation: str) -> str:
     """An occupation by all its words."""
     return " or ".join(words_for(occupation))
+
+
+MIXED = "their own occupation"  # in place of a word where the people of a pool have several occupations
+
+
+class Words(NamedTuple):
+    """The words of a run: which is right in a pool for a group, and all words of an occupation."""
+
+    right: Mapping[tuple[str, str], str]
+    either: Mapping[str, str]
+
+    def correct(self, pool: str, group: str) -> str:
+        """The right word, as the data declares it or as APA has it."""
+        return self.right.get((pool, group)) or correct_occupation(pool, group)
+
+    def whole(self, word: str) -> str:
+        """An occupation by all its words."""
+        return self.either.get(word) or either_word(word)
+
+    def of(self, pool: str) -> str:
+        """The right occupation of a pool by all its words."""
+        return self.whole(self.correct(pool, GROUPS[0]))
+
+
+def words_of(part: pl.DataFrame) -> Words:
+    """Read off result rows: `expected` is the share of a group's pictures for which an occupation is right."""
+    metric = pl.col("metric").str
+    both = part.filter(metric.ends_with(".either_word_probability"))["concept"].unique().to_list()
+    either = {word: whole for whole in both for word in whole.split(" or ")}
+    rows = part.filter(metric.ends_with(".occupation_probability"), pl.col("expected") > 0).sort("expected")
+    right: dict[tuple[str, str], str] = {}
+    for pool, group, word in rows.select("subset", "group", "concept").iter_rows():
+        before = right.get((pool, group), word)  # the most frequent word comes last
+        right[pool, group] = word if either.get(before, before) == either.get(word, word) else MIXED
+    return Words(right, either)
 
 
 class Level(NamedTuple):
@@ -294,9 +329,23 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
             row = mean_row(metric, shares, resampler, half=options.compat)
             row = row._replace(expected=float(level.correct[mask, column].mean()))
             yield row._replace(subset=pool.name, group=group, concept=concept, note=join((row.note, level.left_out)))
+        chosen = first_choices(level.shares[mask])
+        for column, concept in enumerate(level.concepts):
+            row = Row(f"{prefix}.first_choice", float((chosen == column).mean()), len(chosen), PROBABILITY)
+            yield row._replace(subset=pool.name, group=group, concept=concept)
         for either in level.several_words:
             row = mean_row(f"{prefix}.either_word_probability", level.share_of(either)[mask], resampler)
             yield row._replace(subset=pool.name, group=group, concept=either)
+
+
+def first_choices(shares: Array) -> Codes:
+    """The column that each image's model puts first; −1 where several share the first place.
+
+    >>> first_choices(np.array([[0.2, 0.8], [0.5, 0.5]])).tolist()
+    [1, -1]
+    """
+    first_place = shares == shares.max(axis=1, keepdims=True, initial=0.0)
+    return np.where(first_place.sum(axis=1) == 1, first_place.argmax(axis=1), -1)
 
 
 class Ratio(NamedTuple):
@@ -342,13 +391,14 @@ def _pool_ratios(
     level, strata = pool.level, pool.strata
     right, either = correct_share(level.shares, level.correct), level.correct_in_either_word
     claims = [ratio("bias_ratio", right, strata=strata)]
-    described = [ratio("bias_ratio", right)] if strata.variant else []
+    described, of_branch = [ratio("bias_ratio", right)] if strata.variant else [], right
     if (either & ~level.correct).any():
-        claims.append(ratio("either_word_ratio", correct_share(level.shares, either), strata=strata))
+        either_share = correct_share(level.shares, either)
+        claims.append(ratio("either_word_ratio", either_share, strata=strata))
         if POOL in level.images.columns:  # b compares words as well as people; only APA's own is claimed as published
-            described, claims = described or claims[:1], claims[1:]
+            described, claims, of_branch = described or claims[:1], claims[1:], either_share
     for branch, groups in pool.branches():
-        each = ratio("branch_ratio", right, groups)
+        each = ratio("branch_ratio", of_branch, groups)
         claims.append(each._replace(row=each.row._replace(subset=branch, concept=pool.name)))
     for column, option in enumerate(level.concepts):
         if option not in level.right and len(level.concepts) > 2:
