@@ -109,7 +109,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
                 "Intervals show how far numbers could move with photographs of other people, not with other prompts.",
             ),
             of_photographs=(
-                "The people are US public figures. What holds for them need not hold for others.",
+                "APA's people are US public figures. What holds for them need not hold for others.",
                 "The source's tables know two genders. People of other genders are not represented.",
             ),
         ),

@@ -26,7 +26,8 @@ from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURE
 from beholder.core.results import WITHIN
 from beholder.core.types import Entry
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, Words, correct_occupation, words_of
+from beholder.studies.public_figures.identity import DECLARED
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, MIXED, Words, correct_occupation, words_of
 from beholder.studies.public_figures.published import AXES
 
 KINDS = ("bias", "occupations", "association", "identity", "scale")
@@ -243,7 +244,7 @@ def _published_beside(row: Result, published: Published, words: Words) -> Beside
     """The published measure, where the claim is about either word."""
     prefix, _, metric = row["metric"].partition(".")
     b = published.get((f"{prefix}.bias_ratio", row["subset"])) if metric == "either_word_ratio" else None
-    if b is None:
+    if b is None or words.of(row["subset"]) == MIXED:
         return "", []
     women, men = (words.correct(row["subset"], group) for group in GROUPS)
     return f"The published measure, “{women}” for women over “{men}” for men, is {ratio_and_range(b)}.", [b]
@@ -494,13 +495,13 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         branches, all_branches = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
         every = len(branches) == len(all_branches) > 1
         where = " in every branch" if every else f": {listed(list(map(people, branches)))}"
-        sentences += [EXCHANGED, TRAITS]
+        sentences += [_exchanged(rows), TRAITS]
         effect = numbers.log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     else:
         reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
         if reach:
             sentences.append(f"Up to {numbers.times(max(reach))} times what exchanged names get is still possible.")
-        sentences.append(EXCHANGED)
+        sentences.append(_exchanged(rows))
     first = (*known, *rows)[0]
     headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
     more = [row for row in rows if row is not first]
@@ -512,6 +513,14 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         answer = f"The model knows {named} by name: the right one gets {right} of its belief, {exchanged}."
     told: Entry = {"answer": answer, "contrasts": shown}
     yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more, **told)
+
+
+def _exchanged(rows: list[Result]) -> str:
+    """Among whom names are exchanged: of people that a table declares, the labels that it has."""
+    labels = {label: 0 for row in rows for label in str(row["variant"] or "").removeprefix(WITHIN).split(", ") if label}
+    if not labels.keys() & set(DECLARED):
+        return EXCHANGED
+    return f"Names are exchanged among people with the same labels: {listed(list(labels))}."
 
 
 def _way(rows: list[Result]) -> str:
