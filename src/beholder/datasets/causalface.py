@@ -38,6 +38,7 @@ VARIED = {
     "smiling": Varied("smiling", "-2.5 -1.5 -0.5 0 0.5 1 1.5 2 3 4".split(), ("_o2_corrected", "_o2")),
 }
 CROP = 432
+FILES = 100 * len(RACES) * len(GENDERS) * sum(len(varied.values) for varied in VARIED.values())  # of 100 seeds
 ADJUSTED, AS_MADE = "adjusted", "as-made"
 SETTINGS = {
     "brightness": Setting(

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
-from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
+from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, figure_sizes, misprint, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
 from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
@@ -100,6 +100,10 @@ PRINTED = Printed(
             "identity scores given an image (Text) and given a name (Image), 9 models",
             (NAMED_OTHERWISE,),
         ),
+        Source("pfi_text", f"{PAPER}, text", "people of each kind"),
     ),
+    sizes=partial(figure_sizes, POOLS),
+    impossible=misprint,
     partial=other_people,
+    whole=lambda row: True,
 )
