@@ -26,7 +26,7 @@ from beholder.core.files import Place, store_folder
 from beholder.core.record import Record
 from beholder.core.results import KEY, row_key
 from beholder.core.types import Entry
-from beholder.datasets import DATASETS
+from beholder.datasets import DATASETS, require_asked
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
@@ -105,6 +105,8 @@ def compare(
                 f"{', '.join(other.record.studies)} in another. Compare runs of the same studies."
             )
     studies, options = opened[0].asked or _asked_again(opened[0])
+    if not opened[0].asked:
+        require_asked(str(options.dataset), data)
     stores = [store_folder(store)] if store else [run.places.store if run.places else store_folder() for run in opened]
     models = [(str(run.folder), each) for run in opened for each in scored_models(run, [*stores, *run.own_stores])]
     options = replace(

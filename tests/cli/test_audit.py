@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def test_an_audit_names_its_report_and_prints_a_summary(audit: list[object], tmp
     result = CliRunner().invoke(app, [str(a) for a in audit], catch_exceptions=False)
     assert result.exit_code == 0
     assert "report.html" in result.stderr
-    assert "Own prompts: prompts, on folder:people" in result.stdout
+    assert re.search(r"1 answer: Too little data 1\n△ Too little data: .*; 5 women \+ 5 men\)\n$", result.stdout)
     assert (tmp_path / "run" / "report.html").is_file()
 
 

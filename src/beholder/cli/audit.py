@@ -1,5 +1,6 @@
 """`beholder audit`, `measure`, `compare` and `verify`, and the commands that studies bring along."""
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ from beholder.core.progress import silent
 from beholder.core.record import Record
 from beholder.core.results import place
 from beholder.core.types import Fields
+from beholder.datasets import require_asked
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
 from beholder.report.summary import print_summary
@@ -98,12 +100,17 @@ def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> 
         note(f"Report: {(run.folder / 'report.html').resolve()}")
 
 
-def recorded_params(folder: Path) -> Fields:
-    """The parameters of `beholder audit` with which a run was made."""
+def recorded_params(folder: Path, flags: Fields) -> Fields:
+    """The parameters of `beholder audit` with which a run was made; places on the network must be in `flags` too."""
     if not (folder / cli.FILE).is_file():
         raise UsageError(f"{folder} has no {cli.FILE}. Only runs of `beholder audit` have one.")
     with cli.made("audit").make_context("audit", ["--config", str(folder / cli.FILE)]) as context:
-        return {**context.params, "out": None, "config": None}
+        params = {**context.params, "out": None, "config": None}
+    for name, option in (("dataset", "data"), ("data", "data"), ("store", "store")):
+        for value in values_of(params[name] if name not in flags else ()):
+            named = flags.get(option) or os.environ.get(f"BEHOLDER_{option.upper()}")
+            require_asked(str(value), named, f"--{option}")
+    return params
 
 
 @cli.takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
@@ -164,7 +171,7 @@ def compare_command(
     """
     set_verbosity(quiet=quiet, verbose=False)
     flags = {name: value for name, value in context.params.items() if cli.given(context, name)}
-    runs = {model: recorded_params(Path(model)) for model in models if (Path(model) / "run.json").is_file()}
+    runs = {model: recorded_params(Path(model), flags) for model in models if (Path(model) / "run.json").is_file()}
     params = {**options, "study": study, **shared(runs, flags), **flags, "seed": options["seed"], "models": models}
     studies, chosen = asked(params, quiet=quiet)
     operands: list[tuple[str, str | Scored]] = []
@@ -207,7 +214,7 @@ def verify_command(
     """Exit status: 0 if every row is as it was, 1 if a row changed, is gone or is new."""
     run = load_run(folder)
     flags = {name: value for name, value in (("data", data), ("store", store)) if value}
-    found = verify_run(run, *asked({**recorded_params(folder), **flags}, quiet=quiet or as_json))
+    found = verify_run(run, *asked({**recorded_params(folder, flags), **flags}, quiet=quiet or as_json))
     counts = {"same": found.same, "changed": found.changed.height, "gone": found.gone.height, "new": found.new.height}
     if as_json:
         say_json({**counts, "rows": found.changed.to_dicts()})

@@ -181,7 +181,7 @@ def _entries(context: typer.Context, path: Path) -> Entry:
         location = f"{path}, line {_line(text, key)}"
         key = "study" if key == "benchmark" else key  # as it was called before 1.0
         parameter = known.get(key.replace("_", "-"))
-        if parameter is not None and parameter.name in EACH_TIME:
+        if parameter is not None and (parameter.name in EACH_TIME or _of_a_cluster(parameter.name, value)):
             raise UsageError(f"{location}: {key!r} cannot come from a file. Say it each time: {parameter.opts[0]}.")
         if parameter is None or parameter.name in LEFT_OUT:
             near = get_close_matches(key.replace("_", "-"), known, 1)
@@ -189,6 +189,11 @@ def _entries(context: typer.Context, path: Path) -> Entry:
             raise UsageError(f"{location}: {key!r} is not known.{hint}")
         made[str(parameter.name)] = _checked(context, parameter, key, value, location)
     return made
+
+
+def _of_a_cluster(name: str | None, value: object) -> bool:
+    """Whether an option names a cluster of Ray, which can run code here."""
+    return name == "engine" and str(value) not in ("local", "ray")
 
 
 def _checked(context: typer.Context, parameter: Any, key: str, value: Any, location: str) -> Any:
@@ -222,7 +227,10 @@ def write_config(context: typer.Context, folder: Path) -> None:
     chosen = {
         _names(parameter)[0]: context.params[str(parameter.name)]
         for parameter in context.command.params
-        if parameter.name in context.params and parameter.name not in LEFT_OUT and given(context, str(parameter.name))
+        if parameter.name in context.params
+        and parameter.name not in LEFT_OUT
+        and given(context, str(parameter.name))
+        and not _of_a_cluster(parameter.name, context.params[str(parameter.name)])
     }
     lines = "\n".join(f"{key} = {_toml(value)}" for key, value in chosen.items() if value is not None)
     write_whole(folder / FILE, masked(lines).encode("utf-8", "replace"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from beholder.chapter.chapter import Cell, Chapter, Table
+from beholder.chapter.chapter import Cell, Chapter, Question, Table
 from beholder.chapter.finding import Finding, by_model, stored
 from beholder.chapter.numbers import ABSENT, drawn, has_interval
 from beholder.core.digests import digest
@@ -252,9 +252,10 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
             question = chapter.questions.get(finding.kind)
             base = slug(f"{finding.study} {finding.dataset} {finding.model} {finding.kind}")
             counted[base] += 1
-            text, topic = (question.text, question.topic) if question else ("", finding.kind)
+            asked = question or Question("", finding.kind)
             name = base if counted[base] == 1 else f"{base}-{counted[base]}"
-            yield finding._replace(id=name, question=text, topic=topic)
+            asked_of: Entry = {"question": asked.text, "topic": asked.topic, "card": asked.card, "role": asked.role}
+            yield finding._replace(id=name, **asked_of)
 
 
 def slug(text: str) -> str:

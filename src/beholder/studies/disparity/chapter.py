@@ -277,7 +277,7 @@ TOPICS = {
     "images": "Image ids behind the gaps",
 }
 QUESTIONS = {
-    "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps"),
+    "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps", "Things"),
     "together": Question("Are gaps, taken together, wider than chance?", "gaps"),
     "mean": Question("Does recognition differ between groups on average?", "means"),
     "prevalence": Question("Which published gaps depend on how often a group shows the concept?", "gaps"),
