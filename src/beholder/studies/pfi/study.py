@@ -1,4 +1,4 @@
-"""P-FI: the public-figure benchmark, APA's predecessor: the same photographs, earlier prompts."""
+"""P-FI: the public-figure benchmark, APA's predecessor: earlier prompts, asked about APA's photographs."""
 
 from functools import partial
 from pathlib import Path
