@@ -1,4 +1,4 @@
-"""P-FI: the public-figure benchmark, APA's predecessor: the same photographs, earlier prompts."""
+"""P-FI: the public-figure benchmark, APA's predecessor: earlier prompts, asked about APA's photographs."""
 
 from dataclasses import replace
 from functools import partial
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from beholder.core.types import Fields
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
-from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
+from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, figure_sizes, misprint, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
 from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
@@ -113,6 +113,10 @@ PRINTED = Printed(
             "identity scores given an image (Text) and given a name (Image), 9 models",
             (NAMED_OTHERWISE,),
         ),
+        Source("pfi_text", f"{PAPER}, text", "people of each kind"),
     ),
+    sizes=partial(figure_sizes, POOLS),
+    impossible=misprint,
     partial=other_people,
+    whole=lambda row: True,
 )

@@ -14,7 +14,7 @@ from beholder.chapter.finding import by_model, deciding_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, span
 from beholder.studies.public_figures.findings import WAYS, claimed_ratios, found, reference, slope
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
-from beholder.studies.public_figures.published import AXES, Point, comparable_results, scale_points
+from beholder.studies.public_figures.published import AXES, Point, catalogued, comparable_results, scale_points
 
 NAME = "women-and-men"
 FAINT = 0.01  # an occupation with less belief for women and for men is not drawn, unless it is right
@@ -22,6 +22,9 @@ MOST = 24  # occupations that are drawn; among several models and pools each has
 ROW = 28  # height of one occupation in pixels: two lanes
 FAR = 0.6  # up to here an axis that ends earlier shows more; beyond, the whole belief is the natural frame
 LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}
+LARGEST_SMALL = 400e6  # parameters
+SMALL, LARGE = "models of up to 400 million parameters", "models of more than 400 million parameters"
+UNKNOWN_SIZE = "models of unknown size"
 SMALL_MARKS = " Small marks: published models."
 
 
@@ -173,16 +176,29 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
     rows = valued(results, "association")
     differ = any(row.get("landmark") is not None for row in rows)
     exchanged = "; where right answers differ, the belief on those of other people of the same gender" if differ else ""
-    if rows:
+    parts = by_size(rows)
+    for place, (size, mine) in enumerate(parts.items(), 1):
         yield Figure(
-            "association",
-            "Belief on the right answer, level by level",
+            "association" if place == 1 else f"association-{place}",
+            f"Belief on the right answer, level by level{f': {size}' if len(parts) > 1 else ''}",
             f"Mean share of belief on the right prompt, with 95 % intervals. Dashes: chance{exchanged}.",
-            association_chart(rows),
+            association_chart(mine),
             "association",
             wide=True,
-            answers=("association",),
+            answers=() if len(parts) > 1 else ("association",),
         )
+
+
+def by_size(rows: Rows) -> dict[str, Rows]:
+    """The rows of small, of large and of unknown models, each from the smallest up, as in the study's Fig. 1."""
+    entries = {model: catalogued(model) for model in charts.order(rows, "model")}
+    sizes = {model: entry.parameters or math.inf if entry else math.inf for model, entry in entries.items()}
+    parts: dict[str, Rows] = {}
+    for row in sorted(rows, key=lambda row: sizes[row["model"]]):
+        size = sizes[row["model"]]
+        name = UNKNOWN_SIZE if math.isinf(size) else SMALL if size <= LARGEST_SMALL else LARGE
+        parts.setdefault(name, []).append(row)
+    return parts
 
 
 def association_chart(rows: Rows) -> Layers:
