@@ -117,7 +117,9 @@ def recorded_params(folder: Path, flags: Fields) -> Fields:
     return params
 
 
-@cli.takes("data", "dataset", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within")
+@cli.takes(
+    "data", "dataset", "people", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within"
+)
 def measure_command(
     study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
     scores: list[str] = typer.Option(
@@ -152,7 +154,19 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 
 
 @cli.takes(
-    *("data", "dataset", "settings", "bins", "limit", "skip_bad_images", "out", "store", "device", "precision"),
+    *(
+        "data",
+        "dataset",
+        "people",
+        "settings",
+        "bins",
+        "limit",
+        "skip_bad_images",
+        "out",
+        "store",
+        "device",
+        "precision",
+    ),
     *("allow_upload", "compat", "seed", "person", "within"),
 )
 def compare_command(

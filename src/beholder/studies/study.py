@@ -67,8 +67,8 @@ class MeasureOptions:
     )
     within: tuple[str, ...] = _setting(
         (),
-        "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
-        "held against them.",
+        "With --prompts or --people: compare groups within the values of this column (repeatable), so that what it "
+        "explains is not held against them.",
         parse=values_of,
     )
     shuffles: int = SHUFFLES
