@@ -86,7 +86,9 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         "often as men? Whom does it know by name?",
         citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
         "Models (2025; marked “not intended for distribution or citation”)",
-        asks=Asks(datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch"),
+        asks=Asks(
+            datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch", belief=True
+        ),
         measures=Measures(
             functions=measures,
             metrics=figures.public_figure_metrics("apa"),

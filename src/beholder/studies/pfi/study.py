@@ -61,6 +61,7 @@ PFI = Study(
         datasets=("apa",),
         tasks=partial(figures.figure_tasks, "pfi", pfi_association_prompts, NAME_PROMPT),
         limit_by="branch",
+        belief=True,
     ),
     measures=Measures(
         functions=figures.public_figure_measures("pfi", POOLS),
