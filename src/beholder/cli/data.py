@@ -319,7 +319,7 @@ def metrics(as_json: bool = False) -> None:
     show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
-@takes("data")
+@takes("data", "people")
 def prompts(
     study: str = typer.Option("", "--study", "-s", help="The study whose prompts to list."),
     file: Path | None = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
@@ -332,6 +332,6 @@ def prompts(
     else:
         chosen = AuditOptions.of(**options)
         asked = with_study_options(STUDIES[study or next(iter(STUDIES))], chosen.study_options)
-        dataset = load_dataset(default_dataset(asked, chosen.data), chosen.data)
+        dataset = load_dataset(chosen.dataset or default_dataset(asked, chosen.data), chosen.data)
         sets = [task.prompts for task in asked.asks.tasks(dataset)]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)
