@@ -102,6 +102,11 @@ class Metric:
     counts: str = "images"
     """What `n` counts."""
 
+    @property
+    def one_way(self) -> bool:
+        """Whether it is a difference of two groups, which has the opposite sign when seen from the other."""
+        return self.paired and self.landmark == 0
+
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
     """The metrics of a study's `metrics.csv`, with `prefix` before their names."""
