@@ -90,13 +90,10 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
         citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
         "Models (2025; marked “not intended for distribution or citation”)",
         asks=Asks(
-<<<<<<< HEAD
-            datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch", belief=True
-=======
             datasets=("apa", "glasshouse"),
             tasks=partial(apa_tasks, options=options, wordings=wordings),
             limit_by="branch",
->>>>>>> main
+            belief=True,
         ),
         measures=Measures(
             functions=measures,
