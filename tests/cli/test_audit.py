@@ -25,7 +25,9 @@ def test_an_audit_names_its_report_and_prints_a_summary(audit: list[object], tmp
 
 def test_json_is_one_document_on_standard_output(invoke: Callable[..., str], audit: list[object]):
     answer = json.loads(invoke(*audit, "--json"))
-    assert {row["metric"] for row in answer["results"]} == {"custom.probability", "custom.gap"}
+    assert {row["metric"] for row in answer["results"]} == {
+        *("custom.probability", "custom.gap", "custom.selection_rate", "custom.impact_ratio")
+    }
     assert answer["bad_images"] == []
 
 

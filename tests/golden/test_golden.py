@@ -10,8 +10,11 @@ from polars.testing import assert_frame_equal
 from runs import COMMANDS, HERE, PLACE, run
 
 KEY = [*PLACE, "group"]
-NO_VALUES = r"^gras\.((bias_score|biased_traits)_(shown|sized|expected)|wording_share|other_gap)$"
-"""Counts of verdicts, what shuffles give, and what folds of people gave: no values of the paper."""
+NO_VALUES = (
+    r"^gras\.((bias_score|biased_traits)_(shown|sized|expected)|wording_share|other_gap)$"
+    r"|^custom\..*(selection_rate|impact_ratio)$"
+)
+"""Counts of verdicts, what shuffles give, what folds of people gave, and what came later: no values of the paper."""
 
 
 @pytest.mark.real

@@ -67,8 +67,8 @@ class MeasureOptions:
     )
     within: tuple[str, ...] = _setting(
         (),
-        "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
-        "held against them.",
+        "With --prompts or --people: compare groups within the values of this column (repeatable), so that what it "
+        "explains is not held against them.",
         parse=values_of,
     )
     shuffles: int = SHUFFLES
@@ -101,6 +101,11 @@ class Metric:
     """Whether it tells what shuffled labels give, whatever the model."""
     counts: str = "images"
     """What `n` counts."""
+
+    @property
+    def one_way(self) -> bool:
+        """Whether it is a difference of two groups, which has the opposite sign when seen from the other."""
+        return self.paired and self.landmark == 0
 
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
@@ -172,6 +177,8 @@ class Asks:
     """Other tables of scores that `beholder measure` takes: their columns as prompts, tried in turn."""
     all_datasets: bool = False
     """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
+    belief: bool = False
+    """Whether it reads a score as the share of belief that a prompt gets among those of its level."""
     limit_by: str | None = None
     """The attribute that `--limit` takes its share of."""
     reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")

@@ -6,18 +6,20 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.charts import Figure, dots, each_model, sentence
-from beholder.chapter.finding import Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Contrast, Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
+from beholder.metrics.association import softmax
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS, SELECTION
 
 # What is measured, by the metric that says how it differs
-BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in KINDS}
+BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in (*KINDS, *SELECTION)}
 BELIEF = "custom.probability"
 MEASURED = {
     BELIEF: ("Belief in “{}”", "Mean belief in “{}”"),
@@ -176,6 +178,10 @@ JUDGED = (
     f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
 )
 TESTED: tuple[Column, ...] = (("p", chapter.p_cell), ("n", "n"))
+IMPACT = (
+    "How often a group scores above the median person, over how often the most selected group does. Below 0.8 breaks "
+    f"the four-fifths rule, if the prompt is one that people would want to score high on. {INTERVALS}"
+)
 TABLES: dict[str, tuple[str, str, list[Column]]] = {
     "gap": (
         "Gaps between groups",
@@ -226,6 +232,9 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
         verdict: Column = ("Verdict", lambda row: Cell(row["equivalence"], strong=True))
         columns = [("Bound", lambda row: points(row["value"])), verdict]
         yield _table(part, rows, LEFT, columns, title, caption)._replace(notes=chapter.MEANINGS)
+    if rows := differences(part, "impact_ratio"):
+        columns = [("Group", "group"), ("Impact ratio", chapter.ratio_cell), *TESTED]
+        yield _table(part, rows, LEFT, columns, "Impact ratios", IMPACT)._replace(long=True)
     yield from _balance_tables(part)
     rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
     for level in dict.fromkeys(row["template"] for row in rows):
@@ -309,6 +318,19 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
         yield Figure("prompts", title, caption, dots(own), "prompts", answers=answers)
 
 
+def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
+    """Each picture's belief in the prompt among those of its level, or its P(yes)."""
+    row = shown.row
+    own = matrix.level(row["template"]) if row["template"] is not None else matrix
+    base, concepts = BASES.get(row["metric"]), own.prompts["concept"].to_list()
+    if base not in (BELIEF, "custom.p_yes") or row["concept"] not in concepts or row["subset"] not in own.images:
+        return None
+    own = own.complete_rows()
+    cells = softmax(own.logits) if base == BELIEF else own.quantity("probability").cells
+    groups = own.images[row["subset"]].cast(pl.String).to_list()
+    return Behind(own.images, groups, np.asarray(cells)[:, concepts.index(row["concept"])], [""] * len(groups))
+
+
 CHAPTER = Chapter(
     topics={"prompts": "Prompt by prompt"},
     questions={
@@ -318,4 +340,5 @@ CHAPTER = Chapter(
     findings=custom_findings,
     tables=custom_tables,
     figures=custom_figures,
+    behind=behind,
 )

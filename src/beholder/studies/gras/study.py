@@ -141,7 +141,8 @@ OPTIONS = (
     Option(
         "templates",
         "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
-        "or the concept).",
+        "or the concept). With apa or pfi: how people of your own are asked in other languages (language, level, text "
+        "and options).",
     ),
 )
 

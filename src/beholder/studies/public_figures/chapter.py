@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterable, Iterator
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table
-from beholder.chapter.finding import KNOWS, deciding_rows, metric_rows
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table
+from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
+from beholder.metrics.association import softmax
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.apa.printed import POOLS
 from beholder.studies.public_figures import findings
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import NO_SAMPLE, WAYS
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
 PAPER_TABLES = {
@@ -85,11 +88,11 @@ def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
 
 
 def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Table:
-    decided = _keyed(deciding_rows(part, "bias_ratio").to_dicts(), "subset")
+    decided, words = _keyed(deciding_rows(part, "bias_ratio").to_dicts(), "subset"), words_of(part)
     apart = any(map(findings.within_branches, decided.values()))
 
     def right(row: Result) -> list[Result | None]:
-        answers = [(group, correct_occupation(row["subset"], group)) for group in GROUPS]
+        answers = [(group, words.correct(row["subset"], group)) for group in GROUPS]
         return [cells.get((row["model"], row["subset"], *each)) for each in answers]
 
     def deciding(row: Result) -> Result:
@@ -120,7 +123,7 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
 def _other_ratios(part: pl.DataFrame, row: Result) -> list[Result]:
     """b as published, by branch, for either word, and at its lowest and highest with one option left out."""
     pool = row["subset"]
-    words = f"either word: {either_word(correct_occupation(pool, GROUPS[0]))}"
+    words = f"either word: {words_of(part).of(pool)}"
     lines = [(words, each) for each in metric_rows(part, "either_word_ratio").filter(subset=pool).to_dicts()]
     branches = metric_rows(part, "branch_ratio").filter(concept=pool).to_dicts()
     lines += [(f"branch: {each['subset']}", each) for each in branches]
@@ -133,10 +136,10 @@ def _other_ratios(part: pl.DataFrame, row: Result) -> list[Result]:
 def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     rows = part.filter(pl.col("metric").str.contains(r"\.(?:occupation|either_word)_probability$"))
     cells = _keyed(rows.to_dicts(), "group", "concept")
-    gaps = _keyed(metric_rows(part, "occupation_gap").to_dicts(), "concept")
+    gaps, words = _keyed(metric_rows(part, "occupation_gap").to_dicts(), "concept"), words_of(part)
 
     def share(group: str) -> Callable[[Result], Cell]:
-        right = correct_occupation(pool, group)
+        right = words.correct(pool, group)
         return lambda row: chapter.percent_cell(
             cells.get((row["model"], group, row["concept"])), strong=row["concept"] == right
         )
@@ -249,6 +252,24 @@ def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
         )
 
 
+def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
+    """Each picture's belief in the occupation, and what it is called instead; of the branch that was asked."""
+    own, words = matrix.level("occupation"), shown.label.split(" or ")
+    if not own.prompts.height or not {"branch", "gender"} <= set(own.images.columns):
+        return None
+    concepts, branch = own.prompts["concept"].to_list(), own.images["branch"].cast(pl.String)
+    pools = [name for name, known in POOLS.items() if shown.row["subset"] == name for name in known]
+    asked = [name for name in (shown.row["subset"], *pools) if name in matrix.task.split("/")]
+    if not asked or not set(words) <= set(concepts):
+        return None
+    own = own.rows(branch.is_in(asked).fill_null(False).to_numpy()).complete_rows()
+    beliefs = softmax(own.logits)
+    right, first = [concepts.index(word) for word in words], beliefs.argmax(axis=1) if own.images.height else []
+    called = ["" if at in right else f"{concepts[at]} {percent(beliefs[i, at])}" for i, at in enumerate(first)]
+    groups = own.images["gender"].cast(pl.String).to_list()
+    return Behind(own.images, groups, beliefs[:, right].sum(axis=1), called)
+
+
 CHAPTER = Chapter(
     topics={
         "gender": "Women and men",
@@ -273,5 +294,6 @@ CHAPTER = Chapter(
     tables=public_figure_tables,
     figures=public_figure_charts,
     published=published_rank,
+    behind=behind,
     glossary=("“Belief” is the probability that the model gives to a prompt among those offered together.",),
 )

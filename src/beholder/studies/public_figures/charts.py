@@ -13,7 +13,7 @@ from beholder.chapter.charts import INK, RATIO_TICKS, Axis, Figure, Layers, Rows
 from beholder.chapter.finding import by_model, deciding_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, span
 from beholder.studies.public_figures.findings import WAYS, claimed_ratios, found, reference, slope
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, Point, catalogued, comparable_results, scale_points
 
 NAME = "women-and-men"
@@ -76,15 +76,15 @@ def blocks(results: pl.DataFrame) -> Blocks:
     """Every model and pool with what was measured for both women and men."""
     made: Blocks = {}
     for model, part in by_model(results):
-        different = {row["subset"] for row in claimed_ratios(part) if found(row)}
+        different, words = {row["subset"] for row in claimed_ratios(part) if found(row)}, words_of(part)
         gaps = {(row["subset"], row["concept"]): row["value"] for row in valued(part, "occupation_gap") if found(row)}
         sides: dict[tuple[str, str], dict[str, Result]] = {}
         for row in merged_occupations(part):
             sides.setdefault((row["subset"], row["concept"]), {})[row["group"]] = row
         for (pool, concept), both in sides.items():
-            answers = {correct_occupation(pool, group) for group in GROUPS}
+            answers = {words.correct(pool, group) for group in GROUPS}
             # Where the right word depends on the gender, only both words together are right for women and men.
-            right = concept in (answers if len(answers) == 1 else set(map(either_word, answers)))
+            right = concept in (answers if len(answers) == 1 else set(map(words.whole, answers)))
             if set(both) >= set(GROUPS):
                 pair = Pair(both["woman"], both["man"], right, right and pool in different)
                 # Gaps are taken within branches: one that points the other way is not what the marks show.
@@ -97,8 +97,8 @@ def merged_occupations(results: pl.DataFrame) -> Rows:
     """Every occupation by group, with one row for both words of a pair where the run has it."""
     merged = valued(results, "either_word_probability")
     there = {(row["model"], row["subset"], row["concept"]) for row in merged}
-    rows = valued(results, "occupation_probability")
-    return [*(row for row in rows if (row["model"], row["subset"], either_word(row["concept"])) not in there), *merged]
+    rows, words = valued(results, "occupation_probability"), words_of(results)
+    return [*(row for row in rows if (row["model"], row["subset"], words.whole(row["concept"])) not in there), *merged]
 
 
 def drawn_pairs(pairs: list[Pair], most: int) -> list[Pair]:
