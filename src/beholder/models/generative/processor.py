@@ -17,6 +17,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError
 from beholder.core.read import read_json
+from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, captured_warnings
 from beholder.models.checkpoint.files import read_config
 from beholder.models.generative.model_types import MODEL_TYPES, model_type_of
@@ -71,7 +72,7 @@ class PictureProcessor:
 
     def develop(self, image: Image.Image) -> Picture:
         """The picture, processed as the checkpoint's processor would have it."""
-        rgb = image.convert("RGB")
+        rgb = on_white(image)
         nested: object = rgb
         for _ in range(self._nesting):
             nested = [nested]

@@ -15,6 +15,7 @@ from PIL import Image
 from scipy import stats
 
 from beholder.core.types import Fields
+from beholder.datasets.images import on_white
 from beholder.models.generative.answers import BLANKS
 from beholder.models.served.address import Asking
 from beholder.prompts.prompt_set import Instruction
@@ -239,7 +240,7 @@ class RequestForm(NamedTuple):
 
 def data_url(image: Image.Image, asking: Asking) -> str:
     """A picture as the server gets it: RGB, at most so many pixels on its longest side, lossless by default."""
-    picture = image.convert("RGB")
+    picture = on_white(image)
     if max(picture.size) > asking.side:
         scale = asking.side / max(picture.size)
         width, height = (max(1, round(length * scale)) for length in picture.size)
