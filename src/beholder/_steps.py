@@ -1,6 +1,6 @@
 """The steps of an audit, which comparing, measuring and verifying take too: ask, fill, measure, write."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -56,9 +56,21 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
     done = fill(tasks, scorer, Store(options.store), options.fill)
     if run is not None:
         run.add_prompts(inquiry.study.name, tasks)
-        run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
+        notes = [*getattr(scorer, "notes", []), *_undecided(done.matrices)]
+        run.record.add_model({**scorer.spec.as_dict(), "notes": notes})
         run.record.add_bad_images(done.bad_images)
     return done.matrices
+
+
+def _undecided(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
+    """That cells are missing, and why, whether they were asked for now or came from the store."""
+    missing = sum(int(np.isnan(matrix.values).any(axis=2).sum()) for matrix in matrices)
+    if missing:
+        every = sum(matrix.images.height * matrix.prompts.height for matrix in matrices)
+        yield (
+            f"{missing:,} of {every:,} cells are missing: what the server returned leaves open which of the two words "
+            "is likelier."
+        )
 
 
 def from_store(specs: Iterable[ModelSpec], inquiry: Inquiry, options: AuditOptions) -> list[ScoreMatrix] | None:

@@ -89,6 +89,11 @@ def cosines(images: Floats, texts: Floats) -> Floats:
     return np.asarray(images @ texts.T, dtype=np.float32)
 
 
+BOUNDS = ("log_p_yes_low", "log_p_yes_high", "log_p_no_low", "log_p_no_high")
+"""Channels of a served model: between which logarithms the probabilities of its two words lie."""
+WIDE = 0.01  # between the bounds of a probability: more is reported
+
+
 class CutTexts:
     """The texts that were longer than the model reads, each noted once."""
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from PIL.Image import Image
 
 from beholder.core.digests import content_digest
-from beholder.core.errors import BadImage
+from beholder.core.errors import BadImage, BeholderError, first_line
 from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.preparation import Decoder, Jpeg, Preparation, fixed_shape
@@ -106,7 +106,15 @@ class _Opening:
         data = None if key else read_content(uri)
         key = content_digest(data) if data is not None else key
         stored = data is not None and self.stored([key])[0]
-        return File(uri, key, None if stored else self.prepare(_seen(self.prepare, uri, data)))
+        return File(uri, key, None if stored else self._prepared(_seen(self.prepare, uri, data), uri))
+
+    def _prepared(self, image: Image, uri: str) -> Prepared:
+        try:
+            return self.prepare(image)
+        except (BeholderError, MemoryError):
+            raise
+        except Exception as error:  # a processor's own limits: how narrow a picture may be, for one
+            raise BadImage(uri, f"the model's own preprocessing cannot take it: {first_line(error)}") from error
 
     def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
         return [file.picture for file in files if file.picture is not None]

@@ -9,6 +9,7 @@ import http.client
 import itertools
 import json
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
+from beholder.models.scorer import WIDE
 from beholder.models.served.address import Key, Limits, is_local
 from beholder.models.served.protocol import Garbled, part
 
@@ -39,6 +41,7 @@ ADVICE = {
     404: "\nThe address usually ends in /v1; the model's name is the one that the server was started with.",
     413: "\nThe pictures are too large for the server: add ?side=512 or ?image=jpeg to its address.",
 }
+TOO_LARGE = re.compile(r"(image|picture|payload|file)\b.{0,60}\b(too (large|big)|exceeds)", re.IGNORECASE)
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -48,7 +51,8 @@ class Declined(ModelError):  # noqa: N818
 
     def __init__(self, status: int, code: str, message: str, where: str) -> None:
         self.status, self.code, self.message = status, code, message
-        super().__init__(f"{where} answers {status}: {message}{ADVICE.get(status, '')}")
+        advice = ADVICE[413] if TOO_LARGE.search(message) else ADVICE.get(status, "")
+        super().__init__(f"{where} answers {status}: {message}{advice}")
 
 
 class TemporaryFailure(Exception):  # noqa: N818
@@ -149,6 +153,9 @@ class Client:
         except (ValueError, RecursionError):
             raise Garbled(f"the reply is no JSON: {self.clipped(reply.body.decode('utf-8', 'replace'))}") from None
         if isinstance(body, dict):
+            if body.get("error") and not body.get("choices"):  # some gateways say 200 whatever happened
+                code, message = self._error_text(reply.body)
+                raise Declined(int(code) if code.isdecimal() else 400, code, message, self.where)
             self.tally.reply(body)
         return body
 
@@ -368,7 +375,7 @@ class Tally:
     def cell(self, *, width: float, refused: bool, unseen: bool) -> None:
         """One cell as it was read."""
         self.widest = max(self.widest, width)
-        self.add(cells=1, refused=int(refused), unseen=int(unseen), wide=int(width > 0.01))
+        self.add(cells=1, refused=int(refused), unseen=int(unseen), wide=int(width > WIDE))
 
     def drawn(self, answers: Sequence[str]) -> None:
         """One cell's draws, before they are counted."""
