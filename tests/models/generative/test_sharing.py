@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.core.errors import OutOfMemory
+from beholder.core.errors import OutOfMemory, UnusableScore
 from beholder.models.load import LoadOptions, load_model
 from beholder.prompts.prompt_set import Instruction
 
@@ -200,7 +200,7 @@ def test_what_breaks_after_it_was_proved_is_not_hidden(
         raise RuntimeError("the card has fallen off the bus")
 
     monkeypatch.setattr(scorer._sharing._runner, "logits", broken)
-    with pytest.raises(RuntimeError, match="fallen off"):
+    with pytest.raises(UnusableScore, match="RuntimeError: the card has fallen off"):
         score(scorer, pictures[:1], ragged())
 
 

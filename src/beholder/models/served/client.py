@@ -36,8 +36,8 @@ LONGEST_FILE = 1 << 31
 CONTENT = "/content"  # how the address of a file's contents ends
 CLIP = 300
 ADVICE = {
-    401: "\nPut the server's key into the environment variable BEHOLDER_API_KEY or OPENAI_API_KEY.",
-    403: "\nThe key in BEHOLDER_API_KEY or OPENAI_API_KEY may not be allowed to use this model.",
+    401: "\nPut the server's key into the environment variable {keys}.",
+    403: "\nThe key in {keys} may not be allowed to use this model.",
     404: "\nThe address usually ends in /v1; the model's name is the one that the server was started with.",
     413: "\nThe pictures are too large for the server: add ?side=512 or ?image=jpeg to its address.",
 }
@@ -49,9 +49,9 @@ Result = TypeVar("Result")
 class Declined(ModelError):  # noqa: N818
     """The server answers with an error that a retry would not fix."""
 
-    def __init__(self, status: int, code: str, message: str, where: str) -> None:
+    def __init__(self, status: int, code: str, message: str, where: str, keys: str) -> None:
         self.status, self.code, self.message = status, code, message
-        advice = ADVICE[413] if TOO_LARGE.search(message) else ADVICE.get(status, "")
+        advice = (ADVICE[413] if TOO_LARGE.search(message) else ADVICE.get(status, "")).format(keys=keys)
         super().__init__(f"{where} answers {status}: {message}{advice}")
 
 
@@ -84,6 +84,9 @@ class Reply(NamedTuple):
 
 class Client:
     """One server, one key, one pace."""
+
+    connects = True  # whether it sends requests itself
+    key_names = "BEHOLDER_API_KEY or OPENAI_API_KEY"
 
     def __init__(self, url: SplitResult, key: Key, limits: Limits) -> None:
         self.url, self._key = url, key
@@ -127,10 +130,13 @@ class Client:
         """One request by itself."""
         return self.each([path], lambda line, path: line.ask(method, path, body, read, attempts=attempts))[0]
 
-    def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: Upload | None) -> Reply:
+    def exchange(
+        self, connection: http.client.HTTPConnection | None, method: str, path: str, body: Upload | None
+    ) -> Reply:
         """One request and its reply; the only function that sees the key."""
         kind = {"Content-Type": body.content_type} if body else {}
         headers = {**kind, "Accept": "application/json", **self._key.headers()}
+        assert connection is not None
         connection.request(method, self.url.path + path, body.data if body else None, headers)
         answer = connection.getresponse()
         longest = LONGEST_FILE if path.endswith(CONTENT) else LONGEST_REPLY
@@ -145,7 +151,7 @@ class Client:
         if 300 <= reply.status < 400:
             raise ModelError(self._redirected(reply))
         if reply.status != 200:
-            raise Declined(reply.status, *self._error_text(reply.body), self.where)
+            raise Declined(reply.status, *self._error_text(reply.body), self.where, self.key_names)
         try:
             if lines:
                 return [self._key.cut_from(json.loads(line)) for line in reply.body.splitlines() if line.strip()]
@@ -155,7 +161,7 @@ class Client:
         if isinstance(body, dict):
             if body.get("error") and not body.get("choices"):  # some gateways say 200 whatever happened
                 code, message = self._error_text(reply.body)
-                raise Declined(int(code) if code.isdecimal() else 400, code, message, self.where)
+                raise Declined(int(code) if code.isdecimal() else 400, code, message, self.where, self.key_names)
             self.tally.reply(body)
         return body
 
@@ -260,7 +266,7 @@ class Line:
         self._pause(client.pace.seconds_until_turn())
         client.tally.add(requests=1)
         try:
-            reply = client.exchange(self._opened(), method, path, data)
+            reply = client.exchange(self._opened() if client.connects else None, method, path, data)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise (Stopped() if self._stopped.is_set() else client.failure(error)) from None

@@ -206,14 +206,18 @@ NOT_OF_THE_FORM = (401, 402, 404, 413, 429)  # errors that another form of the r
 def open_served(text: str, options: LoadOptions) -> ServedScorer:
     """The scorer of `MODEL@URL`."""
     address = read_address(text)
-    limits = Limits.from_environment(os.environ)
-    client = Client(address.url, key_for(address.url, os.environ), limits)
+    client = Client(address.url, key_for(address.url, os.environ), Limits.from_environment(os.environ))
+    return opened(address, client, options)
+
+
+def opened(address: Address, client: Client, options: LoadOptions, *, adapter: str = "openai") -> ServedScorer:
+    """The scorer of an address, once it has answered."""
     listed = _listed(client)
     form, reply = _probe(client, address, listed)
     revision = address.revision or options.revision or _revision(reply, listed, address.model)
-    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, form))
+    spec = ModelSpec(address.name, adapter, address.model, revision, "as served", _settings(address, form))
     scorer = ServedScorer(spec, client, form, address.asking)
-    scorer.batch_size = options.batch_size or (BATCHED if limits.batch else scorer.batch_size)
+    scorer.batch_size = options.batch_size or (BATCHED if client.limits.batch else scorer.batch_size)
     scorer.start_notes = list(_notes(address, form, listed, revision, options))
     return scorer
 
