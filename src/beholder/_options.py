@@ -129,6 +129,7 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
         return part(**{each.name: getattr(self, each.name) for each in fields(part)} | others)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
+        DataChoice.__post_init__(self)
         _ = self.load, self.ray  # raise where a value is none of theirs
 
     def recorded(self) -> dict[str, object]:

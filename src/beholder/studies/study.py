@@ -42,7 +42,11 @@ _setting = partial(option, panel=STATISTICS, recorded=True)
 class MeasureOptions:
     """The options of a measure."""
 
-    compat: bool = _setting(False, "Compute as the authors' released scripts do, with their rounding and dropped rows.")
+    compat: bool = _setting(
+        False,
+        "Compute as each study printed it, faults included; `beholder list studies` says what each follows: "
+        "released scripts or the paper.",
+    )
     draws: int = _setting(2000, "Bootstrap draws behind every interval.", min=100)
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
@@ -63,8 +67,8 @@ class MeasureOptions:
     )
     within: tuple[str, ...] = _setting(
         (),
-        "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
-        "held against them.",
+        "With --prompts or --people: compare groups within the values of this column (repeatable), so that what it "
+        "explains is not held against them.",
         parse=values_of,
     )
     shuffles: int = SHUFFLES
@@ -97,6 +101,11 @@ class Metric:
     """Whether it tells what shuffled labels give, whatever the model."""
     counts: str = "images"
     """What `n` counts."""
+
+    @property
+    def one_way(self) -> bool:
+        """Whether it is a difference of two groups, which has the opposite sign when seen from the other."""
+        return self.paired and self.landmark == 0
 
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
@@ -168,6 +177,8 @@ class Asks:
     """Other tables of scores that `beholder measure` takes: their columns as prompts, tried in turn."""
     all_datasets: bool = False
     """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
+    belief: bool = False
+    """Whether it reads a score as the share of belief that a prompt gets among those of its level."""
     limit_by: str | None = None
     """The attribute that `--limit` takes its share of."""
     reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
@@ -197,6 +208,8 @@ class Tells:
     limitations: tuple[str, ...] = ()
     of_photographs: tuple[str, ...] = ()
     """Limitations that hold for photographs of people, and not for drawings."""
+    compat: str = ""
+    """What `--compat` follows: the authors' released scripts, the paper, or each for what."""
     intervals: str = ""
     """How the intervals are computed, where they are not made of draws of people."""
 

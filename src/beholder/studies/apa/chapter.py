@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.chapter.chapter import Cell, Question, Table, percent_cell, ratio_cell, tabled
-from beholder.chapter.finding import Finding, finding
+from beholder.chapter.finding import CHECK, Finding, finding
 from beholder.chapter.numbers import ABSENT, Result, count, percent, plural, ratio, signed
 from beholder.comparison.family import FACT
 from beholder.core.results import PLAIN
@@ -129,7 +129,8 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 def planted_table(results: pl.DataFrame) -> Table | None:
     """What was planted and what was found; None where nothing was planted."""
-    pairs = [pair for pair in comparisons(results) if pair.planted > 0]
+    planted = (pair for pair in comparisons(results) if pair.planted > 0)
+    pairs = sorted(planted, key=lambda pair: pair.row["metric"] != RATIO)
     if not pairs:
         return None
     return tabled(
@@ -147,7 +148,7 @@ def planted_table(results: pl.DataFrame) -> Table | None:
     )
 
 
-QUESTION = Question("Does the audit find what was planted in the reference model?", "planted")
+QUESTION = Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK)
 CHAPTER = replace(
     PUBLIC_FIGURES,
     questions={"planted": QUESTION, **PUBLIC_FIGURES.questions},
