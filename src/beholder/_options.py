@@ -129,11 +129,14 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
         return part(**{each.name: getattr(self, each.name) for each in fields(part)} | others)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
+        if self.image_column:
+            object.__setattr__(self, "settings", {**self.settings, "image": self.image_column})
         _ = self.load, self.ray  # raise where a value is none of theirs
 
     def recorded(self) -> dict[str, object]:
         """The settings for `run.json`."""
         values = {name: getattr(self, name) for name, each in declared_options(type(self)).items() if each.recorded}
+        values = {name: value for name, value in values.items() if value or name not in ("map", "keep_codes")}
         return {**values, "within": list(self.within), "bins": {name: list(self.bins[name]) for name in self.bins}}
 
 

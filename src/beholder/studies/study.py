@@ -184,6 +184,8 @@ class Measures:
     """More rows, from the results of all models and data sets together; the flag is `compat`."""
     compares: tuple[str, ...] = ()
     """The attributes whose groups it compares; the data needs at least one of them."""
+    every: bool = False
+    """Whether the user asked for each of these attributes: one that cannot be compared is then reported."""
     within: tuple[str, ...] = ()
     """Other labels that its groups are compared within, as far as the data has them."""
 

@@ -274,7 +274,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         question="How does the model divide its belief among these prompts, group by group?",
         citation="",
         asks=Asks(datasets=(), tasks=tasks),
-        measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by)),
+        measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by), every=True),
         tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
