@@ -34,7 +34,8 @@ GAP, _, MEAN = PART.to_dicts()
 def test_the_names_of_findings_json_are_our_api():
     entry = finding(GAP, "gaps", "A differs", "A differs from B.", shown=True, more=[MEAN]).as_dict()
     assert list(entry) == (
-        "id study model dataset question verdict headline sentence metric value low high p_value n rows".split()
+        "id study model dataset question verdict headline sentence metric value low high p_value n rows answer "
+        "contrasts".split()
     )
     assert (entry["study"], entry["model"], entry["dataset"]) == ("s", "m", "d")
     assert (entry["metric"], entry["value"], entry["low"], entry["p_value"], entry["n"]) == ("s.gap", 0.2, 0.1, 0.01, 9)

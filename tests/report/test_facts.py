@@ -39,7 +39,7 @@ def test_a_run_says_how_its_numbers_were_computed(make: SimpleNamespace):
     assert "12.5" not in str(told)  # a run that was stopped and continued has the same page
     assert "Limit" not in told  # absent settings are not shown
     compat = make.record("clip", settings={"compat": True, "draws": 100, "seed": 1})
-    assert facts(compat)["Computed"].startswith("as the authors' released scripts do")
+    assert facts(compat)["Computed"] == "as printed, faults included; APA: the released scripts: means in float16"
 
 
 def test_studies_with_intervals_of_their_own_say_so(make: SimpleNamespace):

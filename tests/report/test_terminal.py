@@ -59,7 +59,7 @@ def test_every_question_has_one_line(two_models: Run, columns: int) -> None:
     answers = [
         line
         for line in lines
-        if line.startswith(("● difference", "○ none", "△ too little", "■ fact", "– not measured"))
+        if line.startswith(("● difference", "○ none", "△ too little", "◆ fact", "– not measured"))
     ]
     assert len(answers) == len(asked)
     assert any("0.62 times (" in line and "n=" in line for line in answers)

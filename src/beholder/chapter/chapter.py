@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from beholder.chapter import numbers
-from beholder.chapter.finding import Finding, metric_rows
+from beholder.chapter.finding import DIFFERS, Finding, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.comparison.family import DIFFERENCE
 from beholder.metrics.group_tests import VERDICTS
@@ -190,6 +190,8 @@ class Question(NamedTuple):
 
     text: str
     topic: str
+    card: str = ""  # the card of the first screen that answers it; none for what is read in the chapter only
+    role: str = DIFFERS
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,65 @@
 """Finding: one thing a reader should take away, in plain words with its evidence."""
 
 import html
+import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import polars as pl
 
-from beholder.chapter.numbers import Result
-from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
+from beholder.chapter.numbers import Result, has_interval, quantity, ratio
+from beholder.comparison.family import DIFFERENCE, FACT, NAMES, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.core.results import KEY, PLAIN
+
+FOUR_FIFTHS = 0.8  # a rate below this part of another is held to be unequal by US rules on hiring
+DIFFERS, KNOWS, CHECK = "difference", "fact", "check"
+"""What is meant where a difference is found: of groups; from what a guess gives; from what is known of the audit."""
+
+
+class Side(NamedTuple):
+    """One group's number, and what the model calls it: its most frequent first choice, and how often."""
+
+    group: str  # as the data names it
+    value: float
+    n: int
+    said: str = ""
+    times: int | None = None
+
+    def as_dict(self) -> Result:
+        """As `findings.json` has it."""
+        called = {} if self.times is None else {"first_choice": self.said, "first_choices": self.times}
+        return {"group": self.group, "value": self.value, "n": self.n, **called}
+
+
+class Contrast(NamedTuple):
+    """One thing that was compared: the row that says so, and both groups' numbers where there are two groups."""
+
+    label: str
+    row: Result
+    sides: tuple[Side, Side] | None = None  # of `group`, then of `against`
+
+    @property
+    def ratio(self) -> float | None:
+        """The lower number over the higher one; None where they are no parts of a whole."""
+        if self.sides is None or min(side.value for side in self.sides) < 0:
+            return None
+        low, high = sorted(side.value for side in self.sides)
+        return low / high if high else None
+
+    @property
+    def size(self) -> str:
+        """The ratio, and where it falls against four fifths."""
+        if self.ratio is None:
+            return ""
+        where = "below" if self.ratio < FOUR_FIFTHS else "above"
+        return f"{ratio(self.ratio)} times, {where} four fifths"
+
+    def as_dict(self) -> Result:
+        """As `findings.json` has it."""
+        groups = [side.as_dict() for side in self.sides or ()]
+        return {"label": self.label, "verdict": self.row.get("verdict"), "ratio": self.ratio, "groups": groups}
 
 
 class Finding(NamedTuple):
@@ -28,6 +77,10 @@ class Finding(NamedTuple):
     id: str = ""
     question: str = ""
     topic: str = ""
+    answer: str = ""  # one sentence with both groups' numbers; the model is its subject: “The model …”
+    contrasts: tuple[Contrast, ...] = ()  # what was compared, the most telling first
+    card: str = ""  # the card of the first screen that it answers, such as Jobs
+    role: str = DIFFERS
 
     @property
     def shown(self) -> bool:
@@ -38,6 +91,44 @@ class Finding(NamedTuple):
     def marked(self) -> str:
         """The verdict with its sign."""
         return f"{SIGNS[self.verdict]} {self.verdict}"
+
+    @property
+    def said(self) -> str:
+        """The verdict as readers are told: what a model was found to know is a fact, and no bias."""
+        return FACT if self.shown and self.role != DIFFERS else self.verdict
+
+    @property
+    def badge(self) -> str:
+        """Its name with its sign; where nothing was found, with how large a difference could still be."""
+        reach = f" (could be {self.possible})" if self.verdict == NONE_FOUND and self.possible else ""
+        return f"{SIGNS[self.said]} {NAMES[self.said]}{reach}"
+
+    @property
+    def possible(self) -> str:
+        """How far from none a difference could still be, by the bounds of what was not found."""
+        rows = [row for row in self.rows if row.get("verdict") == NONE_FOUND and has_interval(row)]
+        rows = [row for row in rows if row.get("metric") == self.metric]
+        if not rows:
+            return ""
+        unit, landmark = rows[0]["unit"], rows[0].get("landmark")
+        low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+        if unit == "ratio":
+            return f"{ratio(low)} to {ratio(high)} times"
+        off = max(abs(end - (row.get("landmark") or 0.0)) for row in rows for end in (row["low"], row["high"]))
+        return f"up to {quantity(off, unit, landmark and 0.0)}{' (cosine × 100)' if unit == 'cosine' else ''}"
+
+    @property
+    def p_value(self) -> float:
+        """The smallest p of the differences that it reports; 1 where it reports none."""
+        return min(
+            (row["p_value"] for row in self.rows if row.get("verdict") == DIFFERENCE and row["p_value"]), default=1
+        )
+
+    @property
+    def distance(self) -> float:
+        """How unequal the two numbers of its first contrast are, in e-folds; 0 where there are none."""
+        known = self.contrasts[0].ratio if self.contrasts else None
+        return 0.0 if known is None else math.inf if known == 0 else -math.log(known)
 
     @property
     def metric(self) -> str:
@@ -55,7 +146,8 @@ class Finding(NamedTuple):
         numbers = {name: first.get(name) for name in ("metric", "value", "low", "high", "p_value", "n")}
         places = [{name: row.get(name) for name in KEY} for row in map(stored, self.rows)]
         names = ("id", "study", "model", "dataset", "question", "verdict", "headline", "sentence")
-        return {**{name: getattr(self, name) for name in names}, **numbers, "rows": places}
+        told = {"answer": self.answer or f"{self.headline}.", "contrasts": [each.as_dict() for each in self.contrasts]}
+        return {**{name: getattr(self, name) for name in names}, **numbers, "rows": places, **told}
 
 
 def swapped(row: Result) -> Result:
@@ -92,11 +184,21 @@ def finding(
     verdict: str = "",
     effect: float = 0.0,
     more: Sequence[Result] = (),
+    answer: str = "",
+    contrasts: Sequence[Contrast] = (),
 ) -> Finding:
     """A finding about `row`'s model; `more` are other rows that it speaks of."""
     verdict = verdict or (DIFFERENCE if shown else NONE_FOUND)
     whose = row["study"], row["dataset"], row["model"]
-    return Finding(*whose, kind, headline, sentence, verdict, effect, (row, *more))
+    made = Finding(*whose, kind, headline, sentence, verdict, effect, (row, *more))
+    return made._replace(answer=answer, contrasts=tuple(contrasts))
+
+
+def contrast(label: str, row: Result, sides: Mapping[str, Result]) -> Contrast:
+    """A comparison with each group's own number, where both were measured."""
+    both = [sides.get(row.get(end) or "") for end in ("group", "against")]
+    first, second = (each and Side(each["group"], each["value"], each["n"]) for each in both)
+    return Contrast(label, row, (first, second) if first and second else None)
 
 
 # Queries: what every chapter asks of the results table

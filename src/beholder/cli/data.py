@@ -321,8 +321,10 @@ def datasets(as_json: bool = False) -> None:
 
 
 def studies(as_json: bool = False) -> None:
-    fields = ("name", "question", "datasets", "citation")
-    known = [(s.name, s.question, ", ".join(s.asks.datasets), s.citation) for s in STUDIES.values()]
+    fields = ("name", "question", "datasets", "citation", "compat follows")
+    known = [
+        (s.name, s.question, ", ".join(s.asks.datasets), s.citation, s.tells.compat or None) for s in STUDIES.values()
+    ]
     show([dict(zip(fields, each, strict=True)) for each in known], as_json)
 
 

@@ -28,7 +28,12 @@ DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS = (
     "fact",
     "not measured",
 )
-SIGNS = dict(zip(VERDICTS, "●○△■–", strict=True))  # a shape for every verdict: no colour is needed
+SIGNS = dict(zip(VERDICTS, "●○△◆–", strict=True))  # a shape for every verdict: no colour is needed
+NAMES = dict(
+    zip(
+        VERDICTS, ("Difference found", "None found", "Too little data", "Fact, not a bias", "Not measured"), strict=True
+    )
+)  # as readers see them
 ALPHA = 0.05  # a p-value for the whole family up to this is a difference found
 FEWEST = 5  # people below whom nothing is said of a group
 FEWEST_ARRANGEMENTS = 40  # with fewer arrangements of the labels no p-value is small enough to mean anything

@@ -50,10 +50,9 @@ def run_facts(record: Record) -> list[Fact]:
     """How the run was made."""
     settings = record.settings
     versions = ", ".join(f"{name} {version}" for name, version in record.machine.items())
-    as_released = "as the authors' released scripts do, faults included"
     facts = [
         ("Made", record.created.replace("T", " ")),
-        ("Computed", as_released if settings.get("compat") else "as the study describes it"),
+        ("Computed", _as_printed(record) if settings.get("compat") else "as the study describes it"),
         ("Intervals", _intervals(record)),
         *_facts(settings, skip=("compat", "draws", "seed")),
         ("Versions", f"beholder {record.beholder}, {versions}"),
@@ -65,6 +64,13 @@ def command(record: Record) -> str:
     """What was typed, to be typed again; a run made from Python has none."""
     words = record.command[1:] if record.command[:1] == ["beholder"] else record.command
     return shlex.join(["beholder", *words]) if words else ""
+
+
+def _as_printed(record: Record) -> str:
+    """What `--compat` follows, study by study."""
+    known = [STUDIES[name] for name in record.studies if name in STUDIES]
+    follows = [f"{study.short or study.title}: {study.tells.compat}" for study in known if study.tells.compat]
+    return "; ".join(["as printed, faults included", *follows])
 
 
 def _intervals(record: Record) -> str:

@@ -259,7 +259,7 @@ def caveats(report: Report) -> Iterator[str]:
     if any(drawn(str(entry.get("name"))) for entry in record.datasets):
         yield "Drawn people, no photographs"
     if record.settings.get("compat"):
-        yield "Computed as the released scripts do, faults included"
+        yield "Computed as printed, faults included"
     for section in report.sections:
         for finding in section.findings:
             if any(not (row.get("variant") or WITHIN).startswith(WITHIN) for row in finding.rows):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from beholder.chapter.chapter import Cell, Chapter, Table
+from beholder.chapter.chapter import Cell, Chapter, Question, Table
 from beholder.chapter.finding import Finding, by_model, stored
 from beholder.chapter.numbers import ABSENT, drawn, has_interval
 from beholder.comparison.family import NOT_MEASURED
@@ -254,9 +254,10 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
             question = chapter.questions.get(finding.kind)
             base = slug(f"{finding.study} {finding.dataset} {finding.model} {finding.kind}")
             counted[base] += 1
-            text, topic = (question.text, question.topic) if question else ("", finding.kind)
+            asked = question or Question("", finding.kind)
             name = base if counted[base] == 1 else f"{base}-{counted[base]}"
-            yield finding._replace(id=name, question=text, topic=topic)
+            asked_of: Entry = {"question": asked.text, "topic": asked.topic, "card": asked.card, "role": asked.role}
+            yield finding._replace(id=name, **asked_of)
 
 
 def _not_compared(part: pl.DataFrame, record: Record) -> Iterator[Finding]:
@@ -283,5 +284,5 @@ def _limitations(study: Study, chapter: Chapter, part: pl.DataFrame, record: Rec
     yield from chapter.limitations(part)
     if any(map(part_of, record.datasets)):
         yield "Only a part of the images was used."
-    if record.settings.get("compat") and not drawn(str(part["dataset"][0])):
-        yield "Computed as the released scripts do: values, not intervals, carry their rounding and faults."
+    if record.settings.get("compat") and study.tells.compat and not drawn(str(part["dataset"][0])):
+        yield f"Computed as printed: values, not verdicts and intervals, follow {study.tells.compat}."

@@ -63,7 +63,7 @@ def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataF
 
 def _measured(each: SiteRun) -> pl.DataFrame:
     results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
-    released = "as the released scripts compute it" if each.run.record.settings.get("compat") else ""
+    released = "computed as printed" if each.run.record.settings.get("compat") else ""
     parts = {str(entry.get("name")): part_of(entry) for entry in each.run.record.datasets}
     reasons = {name: f"{part} images" if part else released for name, part in parts.items()}
     of_data = pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String)

@@ -42,7 +42,11 @@ _setting = partial(option, panel=STATISTICS, recorded=True)
 class MeasureOptions:
     """The options of a measure."""
 
-    compat: bool = _setting(False, "Compute as the authors' released scripts do, with their rounding and dropped rows.")
+    compat: bool = _setting(
+        False,
+        "Compute as each study printed it, faults included; `beholder list studies` says what each follows: "
+        "released scripts or the paper.",
+    )
     draws: int = _setting(2000, "Bootstrap draws behind every interval.", min=100)
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
@@ -199,6 +203,8 @@ class Tells:
     limitations: tuple[str, ...] = ()
     of_photographs: tuple[str, ...] = ()
     """Limitations that hold for photographs of people, and not for drawings."""
+    compat: str = ""
+    """What `--compat` follows: the authors' released scripts, the paper, or each for what."""
     intervals: str = ""
     """How the intervals are computed, where they are not made of draws of people."""
 

@@ -104,3 +104,16 @@ def test_one_model_needs_no_chart_of_models(figures: dict[str, Figure]):
 def test_dots_that_would_overlap_are_stacked():
     rows = stacked([{"concept": "tie", "value": value} for value in (0.0, 0.0, 0.0, 100.0)])
     assert [row["level"] for row in rows] == [0.0, 0.125, 0.25, 0.0]
+
+
+def test_raw_gaps_are_drawn_by_name_as_in_figure_1(full: pl.DataFrame, three_models: dict[str, Figure]):
+    for topic, metric in {"gaps": "ap_gap", "calibration": "ece_gap"}.items():
+        raw = full.filter(metric=f"disparity.{metric}").filter(pl.col("value").is_not_nan(), pl.col("value") != 0)
+        expected = {row["concept"]: round(100 * row["value"], 2) for row in raw.drop_nulls("value").to_dicts()}
+        for place, model in enumerate(("CLIP", "Detic", "LSeg"), 1):
+            figure = three_models[f"printed-{topic}-{place}"]
+            bars = values(figure)
+            assert {bar["concept"]: bar["value"] for bar in bars} == expected
+            assert [bar["value"] for bar in bars] == sorted(expected.values(), reverse=True)
+            assert figure.title.startswith(model)
+            assert all(bar["low"] is None for bar in bars)

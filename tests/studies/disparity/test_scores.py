@@ -84,3 +84,37 @@ def test_imported_scores_are_probabilities_only_on_request(object_world: World, 
     assert one(measure(scores, Choices(calibration="scores")), "ece", group="man", concept="tie")["value"] > 0
     with pytest.raises(UsageError, match="lie between"):
         measure(object_world(channel="cosine"), Choices(calibration="scores"))
+
+
+def test_detections_are_ranked_as_indicators_where_asked_or_with_compat(
+    matrix: ScoreMatrix, measure: Measure, one: Callable[..., dict[str, Any]]
+):
+    """Two levels of scores: the share found times the precision there, the rest at the prevalence."""
+    boxes = replace(matrix, values=np.where(matrix.values < 0.4, 0.0, matrix.values).astype(matrix.values.dtype))
+    asked, printed, scored = measure(boxes, Choices(indicators=True)), measure(boxes, compat=True), measure(boxes)
+    column = boxes.prompts["concept"].to_list().index("tie")
+    shown = boxes.dataset.objects.filter(concept="tie")["image_id"]
+    for group in ("man", "woman"):
+        mine = (boxes.images["gender"] == group).to_numpy()
+        there = boxes.images["image_id"].is_in(shown.implode()).to_numpy()[mine]
+        found = boxes.values[mine, column, 0] > 0.1
+        recall, precision = (there & found).sum() / there.sum(), there[found].mean()
+        expected = recall * precision + (1 - recall) * there.mean()
+        for results in (asked, printed):
+            row = one(results, "average_precision", concept="tie", group=group)
+            assert row["value"] == pytest.approx(expected, rel=1e-5)
+            note = one(results, "mean_average_precision", group=group)["note"]
+            assert note.endswith("ranked by binary indicators")
+        assert one(scored, "average_precision", concept="tie", group=group)["value"] != pytest.approx(expected)
+    errors = [table.filter(metric="disparity.ece")["value"].to_list() for table in (asked, printed, scored)]
+    assert errors[0] == errors[1] == errors[2] != []  # confidence stays the score
+
+
+def test_cosines_are_no_indicators_and_a_pixel_is_there_from_one_half(matrix: ScoreMatrix):
+    raw = matrix.values[:, :, 0]
+    cosine = read_concept_scores(replace(matrix, channels=("cosine",)), None)
+    assert cosine.indicated() is cosine
+    for channels, above in {("presence",): 0.1, ("presence", "area"): 0.5, ("area",): 0.0}.items():
+        cells = np.repeat(matrix.values, len(channels), axis=2)
+        data = read_concept_scores(replace(matrix, channels=channels, values=cells), None).indicated()
+        np.testing.assert_array_equal(data.scores, raw > above)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.chapter.chapter import Cell, Question, Table, percent_cell, ratio_cell, tabled
-from beholder.chapter.finding import Finding, finding
+from beholder.chapter.finding import CHECK, Finding, finding
 from beholder.chapter.numbers import ABSENT, Result, count, percent, plural, ratio, signed
 from beholder.comparison.family import FACT
 from beholder.core.results import PLAIN
@@ -147,7 +147,7 @@ def planted_table(results: pl.DataFrame) -> Table | None:
     )
 
 
-QUESTION = Question("Does the audit find what was planted in the reference model?", "planted")
+QUESTION = Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK)
 CHAPTER = replace(
     PUBLIC_FIGURES,
     questions={"planted": QUESTION, **PUBLIC_FIGURES.questions},

@@ -96,6 +96,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         ),
         tells=Tells(
             chapter="beholder.studies.apa.chapter:CHAPTER",
+            compat="the released scripts: means in float16",
             limitations=(
                 "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
                 "Intervals show how far numbers could move with photographs of other people, not with other prompts.",

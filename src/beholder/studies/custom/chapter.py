@@ -8,7 +8,7 @@ import polars as pl
 from beholder.chapter import chapter, numbers
 from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.charts import Figure, dots, each_model, sentence
-from beholder.chapter.finding import Finding, deciding_rows, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
@@ -48,7 +48,7 @@ def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """The widest differences that were found, or that none was; and labels that go together with those compared."""
     gaps, slopes = differences(part, "gap"), differences(part, "slope")
     found = [
-        finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=abs(row["value"]))
+        _told(part, finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=abs(row["value"])))
         for rows, write in ((gaps, _gap), (slopes, _slope), (differences(part, "interaction"), _interaction))
         for row in rows
         if row["verdict"] == DIFFERENCE
@@ -59,6 +59,25 @@ def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     for (attribute, label), rows in imbalances(part).items():
         headline = f"In this data {attribute} and {label} go together"
         yield finding(rows[0], "balance", headline, _shares(rows), verdict=FACT, more=rows[1:])
+
+
+def _told(part: pl.DataFrame, made: Finding) -> Finding:
+    """A gap with both groups' means, and the answer that says them."""
+    row = made.rows[0]
+    shown = contrast(row["concept"] or "", row, _means(part, row) if row["metric"].endswith("gap") else {})
+    if shown.sides is None:
+        return made._replace(contrasts=(shown,))
+    first, second = (f"{percent(side.value)} for {plural(side.group)}" for side in shown.sides)
+    subject = _subject(row)
+    return made._replace(contrasts=(shown,), answer=f"{subject[:1].upper()}{subject[1:]} is {first}, and {second}.")
+
+
+def _means(part: pl.DataFrame, row: Result) -> dict[str, Result]:
+    """Each group's own row of what a gap compares."""
+    where = {key: row[key] for key in ("model", "subset", "concept") if row[key] is not None}
+    same = part.filter(metric=BASES[row["metric"]], **where)
+    same = same.filter(pl.col("template").eq_missing(pl.lit(row["template"], pl.String)))
+    return {each["group"]: each for each in reversed(same.drop_nulls("value").to_dicts())}
 
 
 def _subject(row: Result) -> str:
@@ -80,11 +99,8 @@ def _bracket(row: Result) -> str:
 
 def _gap(part: pl.DataFrame, row: Result) -> tuple[str, str]:
     """The headline and the sentence of a gap, with the mean of both groups."""
-    where = {key: row[key] for key in ("model", "subset", "concept") if row[key] is not None}
-    same = part.filter(metric=BASES[row["metric"]], **where)
-    same = same.filter(pl.col("template").eq_missing(pl.lit(row["template"], pl.String)))
-    values = dict(same.select("group", "value").reverse().iter_rows())
-    means = [f"{percent(values.get(row[end]))} for {plural(row[end])}" for end in ("group", "against")]
+    values = _means(part, row)
+    means = [f"{percent(values.get(row[end], {}).get('value'))} for {plural(row[end])}" for end in ("group", "against")]
     strata = f"; within {within(row)} they are" if within(row) else ":"
     apart = f"{points(row['value'], points_decimals(row))} points apart ({_bracket(row)})."
     sentence = f"{_what(row)} is {' and '.join(means)}{strata} {apart}{_warning(part, row['subset'])}"
@@ -128,7 +144,10 @@ def _nothing(part: pl.DataFrame, gaps: list[Result], slopes: list[Result]) -> Fi
         delta = points(alike[0]["delta"], 2).rstrip("0").rstrip(".")
         sentence += f" Shown to lie within {delta} points: {inside} of {len(alike)} comparisons."
     sentence += "".join(_warning(part, attribute) for attribute in names)
-    return finding(widest, "custom", f"No difference by {attributes} was found", sentence, verdict=verdict)
+    farthest = sorted(filter(has_interval, gaps), key=lambda row: -max(abs(row["low"]), abs(row["high"])))[:1]
+    headline = f"No difference by {attributes} was found"
+    none = finding(widest, "custom", headline, sentence, verdict=verdict, more=[r for r in farthest if r is not widest])
+    return none._replace(contrasts=_told(part, none).contrasts)
 
 
 def imbalances(part: pl.DataFrame) -> dict[tuple[str, str], list[Result]]:
@@ -293,7 +312,7 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
 CHAPTER = Chapter(
     topics={"prompts": "Prompt by prompt"},
     questions={
-        "custom": Question("Which prompts does the model rate differently between groups?", "prompts"),
+        "custom": Question("Which prompts does the model rate differently between groups?", "prompts", "Your prompts"),
         "balance": Question("Which other labels go together with those that are compared?", "prompts"),
     },
     findings=custom_findings,

@@ -35,8 +35,9 @@ CAPTIONS = {  # by topic
     "alone would find in four of five data sets.",
     "calibration": "Off by (read this one): root of the mean squared distance between confidence and what the images "
     "show, in points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, for "
-    "all concepts at once; bold p: a difference was found. ECE: expected calibration error in ten equal bins, as "
-    "published, and its gap (positive: worse for the first group); equal counts: the gap in bins of equally many "
+    "all concepts at once; bold p: a difference was found. ECE: expected calibration error in ten equal bins "
+    "(the paper states no number), and its gap (positive: worse for the first group; § 3.2 of the paper contradicts "
+    "itself on the sign); equal counts: the gap in bins of equally many "
     "images. These and the gap of the Brier score depend on the groups' sizes and prevalences. "
     f"{INTERVALS}",
     "causes": "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images "
@@ -276,7 +277,7 @@ TOPICS = {
     "images": "Image ids behind the gaps",
 }
 QUESTIONS = {
-    "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps"),
+    "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps", "Things"),
     "together": Question("Are gaps, taken together, wider than chance?", "gaps"),
     "mean": Question("Does recognition differ between groups on average?", "means"),
     "prevalence": Question("Which published gaps depend on how often a group shows the concept?", "gaps"),

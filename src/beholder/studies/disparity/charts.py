@@ -29,6 +29,11 @@ WIDEST = {
     "calibration": "Bars: how much farther confidence is off for the first group than for the second, in points, at "
     "the same prevalence and less what chance adds; pale: no difference found. Ticks: the published gap of ECE.",
 }
+RAW = (
+    "As in the study's Fig. 1: raw gaps, without intervals. They depend on how often a group shows a concept and on "
+    "how few images do: read the gaps at matched prevalence."
+)
+TIPS: list[str | alt.Tooltip] = ["concept:N", alt.Tooltip("value:Q", title="points"), "words:N", "n:Q"]
 NEAR = "nearer to words for “{}”"
 AGREEMENT = (
     "Concepts of both data sets, published gaps. Green: both wider than five points, same direction; red: opposite "
@@ -49,6 +54,8 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
     for pair, suffix in _numbered(part):
         yield from _widest(part, pair, suffix)
     yield from _strips(part, "spread")
+    for pair, suffix in _numbered(part):
+        yield from _as_printed(part, pair, suffix)
     yield from _reliability(part)
     yield from _agreement(part)
 
@@ -77,6 +84,22 @@ def _widest(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
             drawn = form.bars(own, axis, down="concept", marks=marks, tick="raw", landmark=0.0, tips=tips)
             answers = (topic, pair.first)
             yield Figure(f"{name}{suffix}", f"{title}: the widest gaps", caption, drawn, topic, answers=answers)
+
+
+def _as_printed(part: pl.DataFrame, pair: Pair, suffix: str) -> Iterator[Figure]:
+    """The study's Fig. 1a and 1b: the widest raw gaps in both directions, by name."""
+    near, own = _association(part, pair), findings.of_pair(part, pair)
+    for metric, topic, what in (
+        ("ap_gap", "gaps", "average precision"),
+        ("ece_gap", "calibration", "calibration error"),
+    ):
+        table = findings.ends(metric_rows(own, metric).drop_nulls("value"), BARS)
+        rows = [_in_points({**row, "words": near.get(row["concept"], UNKNOWN)}) for row in table]
+        if rows:
+            axis, marks = Axis(f"points: {pair.first} less {pair.second}"), _words(rows, _association_colours(pair))
+            drawn = form.bars(rows, axis, down="concept", marks=marks, landmark=0.0, tips=TIPS)
+            title = f"{pair.less} as printed: the widest raw gaps of {what}"
+            yield Figure(f"printed-{topic}{suffix}", title, f"{RAW}{_coloured(rows, NEARER)}", drawn, topic)
 
 
 def _words(rows: Rows, colours: Mapping[str, str]) -> form.Series:

@@ -9,8 +9,10 @@ import polars as pl
 from beholder.chapter import numbers
 from beholder.chapter.finding import (
     FOUND,
+    Contrast,
     Finding,
     by_column,
+    contrast,
     deciding_rows,
     finding,
     metric_rows,
@@ -23,11 +25,13 @@ from beholder.chapter.finding import (
 )
 from beholder.chapter.numbers import Result, has_interval, number, percent, points, points_range, row_p_value, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
+from beholder.core.types import Entry
 from beholder.studies.disparity.agreement import FEWEST_CONCEPTS
 
 # Whether a gap points towards the group that word vectors put the concept nearer to
 AGREES, OPPOSES, UNKNOWN = "as word vectors", "against word vectors", "no word vector"
 TESTED = pl.col("verdict").is_in([DIFFERENCE, NONE_FOUND])
+SHOWN = 5  # concepts drawn beside the answer
 NAMED = 3  # concepts that a sentence names in either direction
 MOVED = 0.05  # a published gap depends on prevalence if matching moves it by at least five points
 SQUARE_POINTS = 10_000  # in a squared probability
@@ -177,8 +181,32 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
         most = largest_missed(table.to_dicts())
         missed = f"A gap could still be up to {points(most[0])} points, at “{most[1]}”. " if most else ""
         sentence = missed + _tested(table)
-    verdict = verdict_of_rows(table.to_dicts())
-    yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=named)
+    verdict, both = verdict_of_rows(table.to_dicts()), sides(part, "average_precision_matched", pair)
+    shown = [*found.to_dicts(), *table.filter(~pl.col("found")).to_dicts()][:SHOWN]
+    contrasts = [
+        contrast(
+            row["concept"],
+            row,
+            {side[row["concept"]]["group"]: side[row["concept"]] for side in both if row["concept"] in side},
+        )
+        for row in shown
+    ]
+    told: Entry = {"answer": _answer(named, contrasts, pair) if named else f"{headline}.", "contrasts": contrasts}
+    more = named or table.to_dicts()
+    yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=more, **told)
+
+
+def _answer(rows: list[Result], contrasts: list[Contrast], pair: Pair) -> str:
+    """What is recognised better with whom: the widest in either direction."""
+    widest = {row["value"] > 0: row for row in reversed(sorted(rows, key=lambda row: -abs(row["value"])))}
+    values = {each.label: each.sides for each in contrasts}
+    parts = []
+    for row in sorted(widest.values(), key=lambda row: -abs(row["value"])):
+        better, both = pair.first if row["value"] > 0 else pair.second, values.get(row["concept"])
+        shares = sorted((side.value for side in both), reverse=True) if both else []
+        of = f" ({percent(shares[0])} against {percent(shares[1])})" if shares else ""
+        parts.append(f"“{row['concept']}” better with {numbers.plural(better)}{of}")
+    return f"The model recognises {' and '.join(parts)}."
 
 
 def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:

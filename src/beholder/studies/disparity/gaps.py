@@ -17,7 +17,7 @@ from beholder.core.types import Codes, Floating, Ints, Mask
 from beholder.metrics import average_precision
 from beholder.metrics.average_precision import LeaveOneOut, Precision, left_out, measured, resampled, shuffled
 from beholder.metrics.intervals import Reach, exact_proportion_interval
-from beholder.studies.disparity.scores import NONE, ROUNDING, Cells, ConceptScores, Sides, spread
+from beholder.studies.disparity.scores import INDICATOR, NONE, ROUNDING, Cells, ConceptScores, Sides, spread
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
@@ -177,6 +177,7 @@ def _mean_rows(gaps: Gaps) -> Iterator[Row]:
         value = float(gaps.precision.raw[index, shared].mean())
         low, high = spread(_mean(gaps.draws.raw[index, shared], axis=0), value)
         note = f"over the {n} concepts that every group shows; {int((data.codes == index).sum())} images"
+        note += f"; ranked by {INDICATOR}s" if data.unit == INDICATOR else ""
         yield row._replace(value=value, low=low, high=high, note=note)
     for pair in data.pairs if n else []:
         value = float(gaps.gap(pair, matched=False)[shared].mean())

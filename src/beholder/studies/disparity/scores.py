@@ -33,6 +33,9 @@ Cells = Array
 AUTO, AS_GIVEN = "auto", "scores"
 CALIBRATIONS = (AUTO, AS_GIVEN, *READINGS)
 GENDER, REST = "gender", "the rest"
+INDICATOR = "binary indicator"  # the unit of detections that are ranked as there or not there
+DETECTED = {"presence": 0.0, "area": 0.0}  # channels of detections: the score above which a concept is there
+PIXEL = 0.5  # the same for the likeliest pixel of a segmenter that runs here
 WITHIN = ("source", "branch")  # labels that groups are compared within, where the data has them
 
 
@@ -75,6 +78,7 @@ class ConceptScores:
     dataset: Dataset
     unit: str = "score"
     is_probability: bool = False  # whether the scores are known to be probabilities
+    there_above: float | None = None  # the score above which a concept is detected; None for models that do not detect
 
     @property
     def codes(self) -> Codes:
@@ -136,6 +140,13 @@ class ConceptScores:
         strata = self.codes if self.cells is None else self.codes * (int(self.cells.max()) + 1) + self.cells
         return Resampler(self.people.codes, options.rng(), options.draws, strata=strata)
 
+    def indicated(self) -> "ConceptScores":
+        """With detections and segmentations as 1 (there) or 0, as the paper ranks them; other scores as they are."""
+        if self.there_above is None:
+            return self
+        there = np.where(np.isnan(self.scores), np.nan, (self.scores > self.there_above).astype(np.float64))
+        return replace(self, scores=there, unit=INDICATOR, is_probability=False)
+
     def objects(self) -> pl.DataFrame:
         """The annotated objects, with the row and the column of each."""
         assert self.dataset.objects is not None
@@ -171,14 +182,16 @@ def read_concept_scores(matrix: ScoreMatrix, by: str | None, person: str | None 
     matrix = matrix.rows(matrix.images[attribute].is_not_null().to_numpy())
     concepts, ranking = matrix.prompts["concept"].unique(maintain_order=True).to_list(), matrix.quantity("ranking")
     cells, asked = ranking.cells, matrix.prompts["concept"].to_numpy()
-    if ranking.channel == "presence" and len(matrix.channels) == 1:  # as in the study, boxes below 0.1 are dropped
+    boxes = ranking.channel == "presence" and len(matrix.channels) == 1
+    if boxes:  # as in the study, those below 0.1 are dropped
         cells = np.where(cells < MINIMUM, 0.0, cells)
+    above = DETECTED.get(ranking.channel) if boxes or ranking.channel != "presence" else PIXEL
     scores = cells
     if len(asked) > len(concepts):  # the mean over a concept's templates; NaN where one of them was not scored
         scores = np.stack([cells[:, asked == concept].mean(axis=1) for concept in concepts], axis=1)
     blank = np.zeros(scores.shape, dtype=bool)
     data = concept_scores(matrix.images, attribute, concepts, scores, blank, dataset, person)
-    data = replace(data, unit=ranking.unit, is_probability=ranking.is_probability)
+    data = replace(data, unit=ranking.unit, is_probability=ranking.is_probability, there_above=above)
     objects = data.objects()
     blank[objects["row"].to_numpy(), objects["column"].to_numpy()] = True
     return data

@@ -48,6 +48,7 @@ class Choices(NamedTuple):
     word_vectors: Path | None = None
     calibration: str = AUTO
     beside: pl.DataFrame = pl.DataFrame(schema=SCHEMA)  # other runs
+    indicators: bool = False  # whether detections are ranked as there or not there, as in the paper
     ambiguous: prompts.Words = prompts.AMBIGUOUS  # for words that usually mean something else
     same_concepts: prompts.Words = prompts.SAME_CONCEPTS  # which concepts of two data sets are the same
 
@@ -66,7 +67,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
 
     def measure(matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
         data = scores.read_concept_scores(matrices["disparity"], chosen.by, options.person)
-        gaps = find_gaps(data, options)
+        gaps = find_gaps(data.indicated() if chosen.indicators or options.compat else data, options)
         rows = list(gap_rows(gaps))
         rows += scores.calibration_rows(data, scores.read_confidence(data, chosen.calibration, options), options)
         yield from rows
@@ -96,7 +97,11 @@ def disparity_study(choices: Choices | None = None) -> Study:
             across=lambda results, compat: agreement(results, chosen.beside, compat, chosen.same_concepts),
             within=WITHIN,
         ),
-        tells=Tells(chapter="beholder.studies.disparity.chapter:CHAPTER", limitations=LIMITATIONS),
+        tells=Tells(
+            chapter="beholder.studies.disparity.chapter:CHAPTER",
+            compat="the paper (no scripts were released): detections as binary indicators, every concept counts",
+            limitations=LIMITATIONS,
+        ),
         plans=Plans(
             plan="beholder.studies.disparity.study:plan",
             trials="beholder.studies.disparity.study:TRIALS",
@@ -116,6 +121,8 @@ HELP = {
     "calibration": "With disparity: how scores become probabilities. auto: only if the scores are already "
     "probabilities; scores: take imported scores as probabilities; platt, isotonic: convert any scores, "
     "cross-validated.",
+    "indicators": "With disparity: rank detections and segmentations as there or not there, as the paper and --compat "
+    "do. Default: by their scores.",
     "beside": "With disparity: another run folder to compare with, on another data set or of another model "
     "(repeatable).",
     "ambiguous": "With disparity: words for concepts whose own word is ambiguous (columns concept and words), in place "
@@ -123,7 +130,7 @@ HELP = {
     "same_concepts": "With disparity: which concepts of two data sets are the same (columns concept and same_as), in "
     "place of WordNet's synsets of COCO's categories.",
 }
-KINDS, REPEATABLE = {"by": str, "calibration": str}, ("by", "beside")
+KINDS, REPEATABLE = {"by": str, "calibration": str, "indicators": bool}, ("by", "beside")
 OPTIONS = tuple(Option(name, text, KINDS.get(name, Path), name in REPEATABLE) for name, text in HELP.items())
 
 
@@ -143,7 +150,10 @@ def configured(study: Study, options: Fields) -> Study:
     same = (
         prompts.read_words(options["same_concepts"], "same_as") if "same_concepts" in options else prompts.SAME_CONCEPTS
     )
-    chosen = Choices(by[0] if by else None, templates, vectors, calibration or AUTO, beside, ambiguous, same)
+    indicators = bool(options.get("indicators"))
+    chosen = Choices(
+        by[0] if by else None, templates, vectors, calibration or AUTO, beside, indicators, ambiguous, same
+    )
     return disparity_study(chosen)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from beholder.chapter import chapter
 from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import FOUND, by_column, by_model, metric_rows, one_row
+from beholder.chapter.finding import CHECK, FOUND, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
 from beholder.glasshouse.planted import REFERENCE
 from beholder.studies.gras import phrases
@@ -244,11 +244,13 @@ CHAPTER = Chapter(
         "wording": "The same question in several wordings",
     },
     questions={
-        "planted": Question("Does the audit find the associations planted in the reference model?", "planted"),
+        "planted": Question(
+            "Does the audit find the associations planted in the reference model?", "planted", role=CHECK
+        ),
         "variant": Question("Is this the published measure?", "score"),
         "answers": Question("Does the model answer with yes or no?", "wording"),
         "score": Question("For how many traits do the answers differ between groups?", "score"),
-        "gap": Question("Which trait differs most between groups?", "gaps"),
+        "gap": Question("Which trait differs most between groups?", "gaps", "Character"),
         "valence": Question("Which groups get more positive or more negative traits?", "valence"),
         "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
         "wording": Question("Do the differences between groups depend on the wording?", "wording"),

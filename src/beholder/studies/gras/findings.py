@@ -9,7 +9,17 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter import numbers
-from beholder.chapter.finding import FOUND, Finding, finding, metric_rows, one_row, verdict_of_rows, widest_first
+from beholder.chapter.finding import (
+    FOUND,
+    Contrast,
+    Finding,
+    contrast,
+    finding,
+    metric_rows,
+    one_row,
+    verdict_of_rows,
+    widest_first,
+)
 from beholder.chapter.numbers import Result, drawn, number, percent, points, points_decimals, points_range, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
@@ -21,6 +31,7 @@ from beholder.studies.gras.phrases import attribute_name, attribute_names, group
 ANSWERS = 0.5  # below this mean probability of yes or no, a model is not answering the question
 SMALL = 0.01  # a gap below one point of P(Yes) is called small
 TOGETHER = "for all traits, pairs of groups and attributes together"
+SHOWN = 4  # traits of an attribute that are drawn beside an answer
 FEW = 3  # groups that a sentence about valences names
 
 
@@ -98,14 +109,15 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
         own, other = (table.filter(pl.col("subset") == attribute) for table in (gaps, others))
         verdict = verdict_of_rows(own.to_dicts())
         if verdict == DIFFERENCE or other.height:
-            findings.append(_gap(own, other))
+            found = [*own.filter("found").to_dicts(), *other.to_dicts(), *own.filter(~pl.col("found")).to_dicts()]
+            findings.append(_told(part, _gap(own, other), found[:SHOWN]))
         elif verdict == NONE_FOUND:
             alike.append(own)
         elif own.height:
             untested += own.head(1).to_dicts()
     yield from sorted(findings, key=lambda finding: -finding.effect)
     if alike:
-        yield _no_gap(alike)
+        yield _told(part, _no_gap(alike), [table.row(0, named=True) for table in alike])
     if untested:
         headline = f"Too few people to compare by {attribute_names(row['subset'] for row in untested)}"
         why = "Fewer than two groups have five people or more, so nothing can be said."
@@ -138,6 +150,26 @@ def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
         ends = f"more for {numbers.plural(higher)} than for {numbers.plural(lower)}, by {size} points"
         headline = f"The model affirms “{first['concept']}” {ends}"
     return finding(first, "gap", headline, sentence, verdict=DIFFERENCE, effect=first["value"], more=next_rows[:2])
+
+
+def _told(part: pl.DataFrame, made: Finding, rows: list[Result]) -> Finding:
+    """The finding with both groups' mean P(Yes) of each trait, and its answer."""
+    shown = tuple(_contrast(part, row) for row in rows)
+    first, row = shown[0], rows[0]
+    if first.sides is None or made.verdict == NONE_FOUND:
+        return made._replace(contrasts=shown)
+    (higher, lower), (more, less) = map(numbers.plural, pair_names(row)), (percent(side.value) for side in first.sides)
+    answer = f"The model says yes to “{row['concept']}” with {more} for {higher}, and with {less} for {lower}."
+    return made._replace(contrasts=shown, answer=answer)
+
+
+def _contrast(part: pl.DataFrame, row: Result) -> Contrast:
+    own = metric_rows(part, "group_mean").filter(subset=row["subset"], concept=row["concept"])
+    means = own.group_by("group", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").max())
+    sides = {mean["group"]: mean for mean in means.to_dicts()}
+    made = contrast(row["concept"], row, sides)
+    apart = made.sides and made.sides[0].value - made.sides[1].value
+    return made if apart is None or apart * row["value"] > 0 else made._replace(sides=None)  # within strata otherwise
 
 
 def _no_gap(tables: list[pl.DataFrame]) -> Finding:

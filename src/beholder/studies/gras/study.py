@@ -115,6 +115,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         measures=Measures(functions=(gras_rows,), metrics=METRICS, compares=ATTRIBUTES, within=("source",)),
         tells=Tells(
             chapter="beholder.studies.gras.chapter:CHAPTER",
+            compat="the ten released scripts: their prompts, blanks and single answer token",
             limitations=LIMITATIONS,
             of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
             intervals="from shuffles of people within the other labels, for all traits, pairs and attributes together",

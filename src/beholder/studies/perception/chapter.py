@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, tabled
-from beholder.chapter.finding import by_column, by_model, metric_rows
+from beholder.chapter.finding import KNOWS, by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.glasshouse.planted import WARM_RATES, planted_row
@@ -256,14 +256,14 @@ CHAPTER = Chapter(
     },
     questions={
         "variant": Question("Is this the published measure?", "judgements"),
-        "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects"),
+        "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects", "Faces"),
         "interaction": Question("Does an attribute have the same effect on every group?", "effects"),
         "stand_out": Question("Does the curve of one group stand out from those of the others?", "curves"),
-        "gap": Question("How differently does the model judge groups of photographs?", "judgements"),
+        "gap": Question("How differently does the model judge groups of photographs?", "judgements", "Faces"),
         "markedness": Question("Which group does the model treat as the default?", "ranking"),
         "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
         "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
-        "ratings": Question("Does the model put faces in the same order as people do?", "ratings"),
+        "ratings": Question("Does the model put faces in the same order as people do?", "ratings", role=KNOWS),
     },
     findings=perception_findings,
     tables=perception_tables,

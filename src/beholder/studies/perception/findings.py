@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, swapped, verdict_of_rows
+from beholder.chapter.finding import Contrast, Finding, deciding_rows, finding, metric_rows, swapped, verdict_of_rows
 from beholder.chapter.numbers import ABSENT, MINUS, Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.family import DIFFERENCE, FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.comparison.groups import CROSSING
+from beholder.core.types import Entry
 from beholder.studies.perception.bias import top_size
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTERACTIONS, MEAN
@@ -220,7 +221,10 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
         f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE}; {len(effects)} effects, "
         f"{counted(top['n'], 'identity', 'identities')}). {nothing}"
     )
-    yield finding(top, "effect", headline, sentence.strip(), shown=True, more=[row for row in best if row is not top])
+    shown = [Contrast(f"{attribute(row['subset'])} on {dimension(row['concept'])}", row) for row in best]
+    told: Entry = {"answer": f"All else the same, {_effect(top)} ({unit(top)}).", "contrasts": shown}
+    more = [row for row in best if row is not top]
+    yield finding(top, "effect", headline, sentence.strip(), shown=True, more=more, **told)
 
 
 def _firsts(rows: list[Result], key: str) -> list[Result]:
@@ -328,7 +332,9 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
                 f"{how_many(len(clear), len(rows), 'difference')}, by {AT_ONCE}. Pictures of two groups differ in more "
                 "than the label."
             )
-            yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:])
+            shown = [Contrast(f"{dimension(each['concept'])}: {against(each)}", each) for each in (row, *clear[1:4])]
+            told: Entry = {"answer": f"{headline}, by {number(row)} ({unit(row)}).", "contrasts": shown}
+            yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:], **told)
 
 
 def _markedness(part: pl.DataFrame) -> Iterator[Finding]:

@@ -113,6 +113,7 @@ def perception_study(
         measures=Measures(functions=(measure,), metrics=METRICS, compares=GROUPED),
         tells=Tells(
             chapter="beholder.studies.perception.chapter:CHAPTER",
+            compat="the paper's tests, uncorrected, and the released scripts for what is ranked and how",
             limitations=LIMITATIONS,
             of_photographs=(
                 "Race, gender and age are perceived labels (of annotators or a model); three race labels are compared.",

@@ -71,6 +71,7 @@ PFI = Study(
     ),
     tells=Tells(
         chapter="beholder.studies.pfi.chapter:CHAPTER",
+        compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
         limitations=APA.tells.limitations,
         of_photographs=APA.tells.of_photographs,
     ),

@@ -6,7 +6,7 @@ import polars as pl
 
 from beholder.chapter import chapter
 from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table
-from beholder.chapter.finding import deciding_rows, metric_rows
+from beholder.chapter.finding import KNOWS, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
 from beholder.studies.public_figures import findings
 from beholder.studies.public_figures.charts import public_figure_charts
@@ -257,14 +257,16 @@ CHAPTER = Chapter(
         "scale": "Size and training data",
     },
     questions={
-        "bias": Question("Does the model believe in the occupation of women as much as in that of men?", "gender"),
+        "bias": Question(
+            "Does the model believe in the occupation of women as much as in that of men?", "gender", "Jobs"
+        ),
         "occupations": Question(
             "In which wrong occupations does the model believe more for women or for men?", "gender"
         ),
         "association": Question(
-            "Does the model recognise a person, their occupation and their specialty?", "association"
+            "Does the model recognise a person, their occupation and their specialty?", "association", role=KNOWS
         ),
-        "identity": Question("Does the model know people by name?", "identity"),
+        "identity": Question("Does the model know people by name?", "identity", "Names", KNOWS),
         "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
     },
     findings=findings.public_figure_findings,

@@ -5,14 +5,25 @@ Verdicts are those of the comparison; the words for branches, pools and occupati
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import polars as pl
 
 from beholder.chapter import numbers
-from beholder.chapter.finding import Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
+from beholder.chapter.finding import (
+    Contrast,
+    Finding,
+    Side,
+    deciding_rows,
+    finding,
+    metric_rows,
+    valued,
+    verdict_of_rows,
+)
 from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, plural, ratio, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
+from beholder.core.types import Entry
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
 from beholder.studies.public_figures.published import AXES
@@ -100,6 +111,61 @@ Published = Mapping[tuple[str, str], Result]  # ratios as published, by metric a
 Beside = tuple[str, list[Result]]  # a sentence beside the claim, with its rows; empty where there is nothing to say
 
 
+Called = Mapping[str, Mapping[str, int]]  # how many of a group are called what, by their first choice
+
+
+def called(part: pl.DataFrame, pool: str) -> dict[str, dict[str, int]]:
+    """How many women and men of a pool are called what: counts of first choices, one for both words of a pair."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in valued(part, "first_choice"):
+        if row["subset"] == pool and row["n"]:
+            own, word = counts.setdefault(row["group"], {}), either_word(row["concept"])
+            own[word] = own.get(word, 0) + round(row["value"] * row["n"])
+    return counts
+
+
+def _contrast(row: Result, label: str, sides: Sides, counts: Called) -> Contrast:
+    """The right occupation, or a wrong one, for women and for men, and what each are called most."""
+    named = []
+    for group, side in sides.items():
+        said, times = max(counts.get(group, {}).items(), key=lambda each: each[1], default=("", 0))
+        named.append(Side(group, side["value"], side["n"], said, times if said else None))
+    return Contrast(label, row, (named[0], named[1]) if len(named) == len(GROUPS) else None)
+
+
+def _answer(row: Result, sides: Sides, counts: Called) -> str:
+    """What the model calls women and men; their mean belief where first choices do not say the same as the ratio."""
+    if not sides or row["concept"] is not None:
+        return f"{_less_headline(row, sides)}."
+    less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
+    right = [either_word(correct_occupation(row["subset"], group)) for group in (less, more)]
+    who = [_shown_as(row, less), plural(more)]
+    if all(sum(counts.get(group, {}).values()) for group in GROUPS):
+        most = [max(counts[group].items(), key=lambda each: each[1]) for group in (less, more)]
+        if most[0][0] != right[0] and most[1][0] == right[1]:
+            parts = [
+                f"{_of(most[at][1], sides[group]['n'])} {who[at]} “{most[at][0]}”"
+                for at, group in enumerate((less, more))
+            ]
+            return f"The model calls {parts[0]}, and {parts[1]}."
+        times = [counts[group].get(word, 0) for group, word in zip((less, more), right, strict=True)]
+        if times[0] / sides[less]["n"] < times[1] / sides[more]["n"]:
+            parts = [f"{_of(times[at], sides[group]['n'])} {who[at]}" for at, group in enumerate((less, more))]
+            return f"The model calls {parts[0]} “{right[0]}”, and {parts[1]}."
+    shares = told_apart(sides[less], sides[more])
+    return f"The model’s belief in {_right_words(row)} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
+
+
+def _of(times: int, n: int) -> str:
+    """`all 30`, `none of the 30`, `7 of 30`."""
+    return f"all {n}" if times == n else f"{times} of {n}" if times else f"none of the {n}"
+
+
+def _shown_as(row: Result, group: str) -> str:
+    """`women drawn as doctors`, or `women politicians`."""
+    return f"{plural(group)} {'drawn as ' if numbers.drawn(row['dataset']) else ''}{row['subset']}"
+
+
 def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """Every pool in which women and men differ, and every branch of a pool in which they do not; then the rest."""
     claims, branches, shares = claimed_ratios(part), valued(part, "branch_ratio"), _shares(part)
@@ -113,10 +179,20 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
             _branches(row, [*branches, *claims]),
             _other_options(row, valued(part, "ratio_without")),
         ]
-        yield _difference(row, sides, published, beside)
+        made = _difference(row, sides, published, beside)
+        counts, words = called(part, _pool(row)), either_word(correct_occupation(_pool(row), GROUPS[0]))
+        shown = _contrast(row, words, sides, counts if row["concept"] is None else {})
+        yield made._replace(answer=_answer(row, sides, counts), contrasts=(shown,))
     named = different | {row["concept"] for row in apart}
     if alike := [row for row in claims if row["subset"] not in named]:
-        yield _no_difference(alike, [_sides(row["subset"], None, shares) for row in alike], published)
+        both = [_sides(row["subset"], None, shares) for row in alike]
+        none = _no_difference(alike, both, published)
+        yield none._replace(contrasts=tuple(map(partial(_alike, part), alike, both)))
+
+
+def _alike(part: pl.DataFrame, row: Result, sides: Sides) -> Contrast:
+    word = either_word(correct_occupation(row["subset"], GROUPS[0]))
+    return _contrast(row, word, sides, called(part, row["subset"]))
 
 
 def _shares(part: pl.DataFrame) -> Shares:
@@ -412,7 +488,14 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
     first = (*known, *rows)[0]
     headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
     more = [row for row in rows if row is not first]
-    yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more)
+    shown = [Contrast(people(row["subset"]), row) for row in rows if row["metric"] == first["metric"]]
+    answer = f"{headline}."
+    if known:
+        named, right = listed(list(map(people, dict.fromkeys(row["subset"] for row in known)))), percent(first["value"])
+        exchanged = f"exchanged names get {percent(first['landmark'])}"
+        answer = f"The model knows {named} by name: the right one gets {right} of its belief, {exchanged}."
+    told: Entry = {"answer": answer, "contrasts": shown}
+    yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more, **told)
 
 
 def _way(rows: list[Result]) -> str:

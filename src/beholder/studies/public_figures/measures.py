@@ -16,7 +16,7 @@ from beholder.comparison.groups import Groups, People, Strata, people_of, strata
 from beholder.comparison.means import OPEN, compare_groups, levels_of, ratio_bounds
 from beholder.comparison.shuffles import Exchanged, exchanged
 from beholder.core.results import WITHIN, Row
-from beholder.core.types import Array, Mask
+from beholder.core.types import Array, Codes, Mask
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.metrics.association import chance, correct_rank, correct_share, first, half_precision_mean, softmax
 from beholder.metrics.group_tests import ratio_equivalence, verdict
@@ -270,10 +270,24 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
             metric, shares = f"{prefix}.occupation_probability", level.shares[mask, column]
             row = mean_row(metric, shares, resampler, half=options.compat)
             yield row._replace(subset=pool.name, group=group, concept=concept, note=join((row.note, level.left_out)))
+        chosen = first_choices(level.shares[mask])
+        for column, concept in enumerate(level.concepts):
+            row = Row(f"{prefix}.first_choice", float((chosen == column).mean()), len(chosen), PROBABILITY)
+            yield row._replace(subset=pool.name, group=group, concept=concept)
         for pair in WORD_PAIRS:
             if set(pair) <= set(level.concepts):
                 row = mean_row(f"{prefix}.either_word_probability", level.share_of(pair)[mask], resampler)
                 yield row._replace(subset=pool.name, group=group, concept=either_word(pair[0]))
+
+
+def first_choices(shares: Array) -> Codes:
+    """The column that each image's model puts first; −1 where several share the first place.
+
+    >>> first_choices(np.array([[0.2, 0.8], [0.5, 0.5]])).tolist()
+    [1, -1]
+    """
+    first_place = shares == shares.max(axis=1, keepdims=True, initial=0.0)
+    return np.where(first_place.sum(axis=1) == 1, first_place.argmax(axis=1), -1)
 
 
 class Ratio(NamedTuple):
