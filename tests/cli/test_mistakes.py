@@ -57,7 +57,7 @@ MISTAKES = {
     "no column names the images": (
         "data check folder:unnamed",
         f"DataError: unnamed/people.csv: no column names the images. Expected one of: {COLUMNS}.\n"
-        "The table has: picture, gender.",
+        "The table has: picture, gender. Name the column: --image-column picture",
     ),
     "wrong separator": (
         "data check folder:pipes",
@@ -88,8 +88,7 @@ MISTAKES = {
     ),
     "one group only": (
         "audit null --dataset folder:alike --by gender",
-        "custom: no two groups of folder:alike were compared: it takes two groups of at least five people "
-        "(gender: every image has the same value).",
+        "custom: by gender nothing was compared: every image has the same value",
     ),
     "no groups for the study": (
         "audit glasshouse/generative -s gras --dataset folder:cities -q",

@@ -169,11 +169,11 @@ def _image_column(table: pl.DataFrame, path: str, home: str, wanted: str) -> str
     named = [column for column in ([wanted] if wanted else IMAGE_COLUMNS) if column in table.columns]
     if not named:
         separated = " Separate the cells with commas, semicolons or tabs." if len(table.columns) == 1 else ""
-        expected = f"it has no {wanted!r}" if wanted else f"expected one of: {', '.join(IMAGE_COLUMNS)}"
+        expected = f"There is none called {wanted!r}" if wanted else f"Expected one of: {', '.join(IMAGE_COLUMNS)}"
         holding = (name for name, texts in table.select(pl.col(pl.String)).to_dict().items() if _names_images(texts))
         meant = "" if separated else f" Name the column: --image-column {next(holding, 'NAME')}"
         raise DataError(
-            f"{path}: no column names the images; {expected}.\n"
+            f"{path}: no column names the images. {expected}.\n"
             f"The table has: {', '.join(table.columns)}.{separated}{meant}"
         )
     for column in named if len(named) > 1 else []:

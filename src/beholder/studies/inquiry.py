@@ -184,8 +184,8 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
 
 def _without_label(study: Study, dataset: Dataset, choice: DataChoice) -> Iterator[str]:
     """Who is left out of a comparison that was asked for: images without a label, groups of too few people."""
-    people = people_of(dataset.table, choice.person)
-    for groups in groups_of(dataset.table, study.measures.compares if study.measures.every else ()):
+    people, asked = people_of(dataset.table, choice.person), study.measures.compares if study.measures.every else ()
+    for groups in groups_of(dataset.table, [dataset.attribute(name).name for name in asked]):
         if missing := int((groups.codes < 0).sum()):
             yield f"{groups.attribute}: {missing:,} of {len(dataset):,} images have no label"
         sizes = dict(zip(groups.names, groups.sizes(people), strict=True))
