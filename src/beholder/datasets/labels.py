@@ -109,7 +109,8 @@ CONCEPTS = {plain(word): concept for concept, words in READINGS.items() for word
 
 def look_alikes(column: pl.Series) -> LookAlikes | None:
     """The values of a column that may mean one group; None where all are plainly different, or are numbers."""
-    counts: dict[str, int] = dict(column.drop_nulls().cast(pl.String).value_counts(sort=True).rows())
+    table = column.drop_nulls().cast(pl.String).alias("value").value_counts(name="count")
+    counts: dict[str, int] = dict(table.sort("count", "value", descending=[True, False]).rows())
     if column.dtype != pl.String or len(counts) > MOST:
         return None
     if numbers_of(column) is not None:

@@ -22,7 +22,7 @@ from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
-from beholder.core.options import STATISTICS, option, values_of
+from beholder.core.options import STATISTICS, names_of, option
 from beholder.core.options import Option as Option
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
@@ -69,7 +69,7 @@ class MeasureOptions:
         (),
         "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
         "held against them.",
-        parse=values_of,
+        parse=names_of,
     )
     shuffles: int = SHUFFLES
     """Shuffles behind every verdict."""

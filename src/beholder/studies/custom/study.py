@@ -20,6 +20,7 @@ from beholder.comparison.groups import REST, Groups, Strata, additive_strata, cr
 from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
+from beholder.core.options import names_of
 from beholder.core.results import Row
 from beholder.core.tables import column_in
 from beholder.core.types import Fields
@@ -290,7 +291,7 @@ OPTIONS = (
 
 def configured(study: Study, options: Fields) -> Study:
     """A study of the user's own prompts."""
-    return custom_study(read_prompts(options["prompts"]), by=options.get("by", ()))
+    return custom_study(read_prompts(options["prompts"]), by=names_of(options.get("by")))
 
 
 def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: MeasureOptions) -> Iterator[Row]:
