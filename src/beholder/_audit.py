@@ -87,7 +87,7 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     todo = {name: [each for each in inquiries if models or name in each.study.asks.reference_models] for name in names}
     digests = [each if isinstance(each, str) else each.spec.digest for each in audited]
     run.record.digest = run_digest(run, digests, inquiries, options)
-    run.places, run.asked = Places(options.data, options.store, options.settings), (asked, options)
+    run.places, run.asked = Places(options.data, options.store, options.settings, asked=True), (asked, options)
     with run_folder(run.record, options.out, folder_name(names, run.record.studies)) as (run.folder, earlier):
         before, started = run.record.seconds, time.monotonic()
         later = sum(len(each.dataset) for mine in todo.values() for each in mine) * (1 + options.perturb)

@@ -5,7 +5,7 @@ that tells what each twentieth adds to each difference, and the engine judges th
 the same photographs can so be distinguished where their own intervals overlap.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -27,7 +27,7 @@ from beholder.core.options import declared_options
 from beholder.core.record import Record
 from beholder.core.results import KEY, row_key
 from beholder.core.types import Entry
-from beholder.datasets import DATASETS
+from beholder.datasets import DATASETS, require_asked
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.models.spec import ModelSpec
@@ -106,6 +106,8 @@ def compare(
                 f"{', '.join(other.record.studies)} in another. Compare runs of the same studies."
             )
     studies, options = opened[0].asked or _asked_again(opened[0])
+    if not opened[0].asked:
+        require_asked(str(options.dataset), data)
     stores = [store_folder(store)] if store else [run.places.store if run.places else store_folder() for run in opened]
     models = [(str(run.folder), each) for run in opened for each in scored_models(run, [*stores, *run.own_stores])]
     options = replace(
@@ -211,14 +213,16 @@ def _differences(
     study: Study, first: pl.DataFrame, second: pl.DataFrame, turns: Sequence[tuple[Numbers, Numbers]], rng: Generator
 ) -> Paired:
     """Numbers that are estimates of both; what is alike whoever is left out is a fact of the data, and not listed."""
-    wholes, known = (_numbers(first), _numbers(second)), _estimated(first, study) & _estimated(second, study)
+    facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
+    wholes, estimated = (_numbers(first), _numbers(second)), _estimated(first, study)
+    known = _estimated(second, study) & {_facing(study, key, facts)[0] for key in estimated}
     keys = [key for key in wholes[1] if key in known]
-    cells = [[[each.get(key, (np.nan, 0)) for each in pair] for key in keys] for pair in (wholes, *turns)]
+    faced = [[_faced(study, each, facts) for each in pair] for pair in (wholes, *turns)]
+    cells = [[[each.get(key, (np.nan, 0)) for each in pair] for key in keys] for pair in faced]
     values, counts = np.moveaxis(np.array(cells, dtype=np.float64).reshape(-1, len(keys), 2, 2), 3, 0)
     every = values[..., 1] - values[..., 0]
     listed = (every != 0).any(axis=0)
     shares, weights = shares_of(every[0, listed], every[1:, listed], counts[0, listed, 1], counts[1:, listed, 1])
-    facts = {tuple(row[name] for name in KEY): row for row in second.iter_rows(named=True)}
     named = ("study", "model", "dataset", *KEY, "n", "unit", "landmark")
     rows = []
     for place in np.flatnonzero(listed):
@@ -241,6 +245,18 @@ def _judged(pairs: Sequence[Paired]) -> pl.DataFrame:
             own = {"low": low, "high": high, "p_value": found.p_value, "verdict": found.verdict, "note": note}
             rows.append({**row, **own})
     return pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _facing(study: Study, key: Any, seen: Container[Any]) -> tuple[Any, float]:
+    """What identifies a number, and its sign: −1 if it is `seen` from the other group, as the higher may change."""
+    metric, subset, group, against, *rest = key
+    other, known = (metric, subset, against, group, *rest), study.metric(metric)
+    return (other, -1.0) if key not in seen and other in seen and known and known.one_way else (key, 1.0)
+
+
+def _faced(study: Study, numbers: Numbers, seen: Container[Any]) -> Numbers:
+    faced = ((_facing(study, key, seen), value, n) for key, (value, n) in numbers.items())
+    return {key: (sign * value, n) for (key, sign), value, n in faced}
 
 
 def _numbers(results: pl.DataFrame) -> Numbers:

@@ -26,20 +26,25 @@ from scipy.stats import t as student
 from beholder._run import load_run
 from beholder.chapter.finding import Finding, deciding
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, VERDICTS
+from beholder.comparison.groups import REST
+from beholder.comparison.impact import FOUR_FIFTHS, IMPACT_RATIO
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.read import read_text, read_toml
 from beholder.core.record import Record
 from beholder.core.results import KEY
-from beholder.core.types import Fields
+from beholder.core.types import Entry, Fields
 from beholder.report.comparison import COMPARED, read_comparison
 from beholder.studies import STUDIES
 
 WHERE = ("study", "model", "dataset", *KEY[1:])
 BOUNDS = ("at_least", "at_most")
 SHOWN, POSSIBLE, NO_WORSE = REQUIRED = ("shown", "possible", "no worse")
+PAIRED = ("first", "second", "difference", "low", "high")
 BETTER = ("closer", "higher", "lower")
 ALIASES = {"shown": DIFFERENCE, "not shown": NONE_FOUND}  # verdicts as rules of earlier versions name them
 PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
+READY: dict[str, Entry] = {"four-fifths": {"metric": IMPACT_RATIO, "at_least": FOUR_FIFTHS}}
+"""Rules that only need a name; a metric is named by its ending, and is the first that a study has."""
 LEVEL = 0.05  # how often an unchanged model may fail by chance, over all numbers that are compared with the baseline
 
 
@@ -105,7 +110,13 @@ def read_rules(path: Path, *, undecided: str | None = None) -> list[Rule]:
 
 
 def _rule(entry: Fields, location: str, undecided: str, line: int) -> Rule:
-    known = ("metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not", "undecided")
+    if (ready := entry.get("ready")) is not None:
+        if ready not in READY:
+            raise UnknownName("ready rule", str(ready), READY, where=location)
+        metrics = (metric.name for study in STUDIES.values() for metric in study.measures.metrics)
+        metric = next(name for name in metrics if name.endswith(f".{READY[ready]['metric']}"))
+        entry = {**READY[ready], "metric": metric, **{key: value for key, value in entry.items() if key != "ready"}}
+    known = ("ready", "metric", "finding", *WHERE, *BOUNDS, "require", "better", "by", "verdict_not", "undecided")
     for key in entry:
         if key not in known:
             near = get_close_matches(key, known, 1) or (["require"] if key == "shown" else [])
@@ -161,17 +172,16 @@ def judged(
     rules: Iterable[Rule],
     *,
     changes: pl.DataFrame | None = None,
-    together: bool = False,
     findings: Callable[[], Sequence[Finding]] = list,
 ) -> list[Verdict]:
     """Every rule at every number it is about.
 
-    `changes` are the numbers beside those of the baseline (`changed`, or the table of a comparison, whose intervals
-    already hold for all numbers `together`). `findings` is called if a rule is about one.
+    `changes` are the numbers beside those of the baseline (`changed`, or the table of a comparison). Intervals of pairs
+    hold for all of them together; the others are widened. `findings` is called if a rule is about one.
     """
     rules = list(rules)
     matched = {id(rule): _matching(changes, rule) for rule in rules if rule.require == NO_WORSE and changes is not None}
-    compared = 0 if together else sum(rows.height for rows in matched.values())
+    compared = sum(rows.height - int(rows["paired"].sum()) for rows in matched.values())
     verdicts: list[Verdict] = []
     for rule in rules:
         if rule.finding:
@@ -182,27 +192,33 @@ def judged(
             rows = matched.get(id(rule), _matching(results, rule))
             for row in rows.iter_rows(named=True):
                 bound = rule.require != NO_WORSE
-                found = decided(rule, row) if bound else decided_change(rule, row, _wider(compared, row["n"]))
+                wider = 1.0 if bound or row["paired"] else _wider(compared, row["n"])
+                found = decided(rule, row) if bound else decided_change(rule, row, wider)
                 verdicts.append(Verdict(rule, row, *found))
             if rows.is_empty():
                 verdicts.append(Verdict(rule, None, FAIL, _why_none(results, rule)))
     return verdicts
 
 
-def judge_folder(folder: Path, rules: Sequence[Rule], *, baseline: Path | None = None) -> list[Verdict]:
-    """Every rule at the numbers of a run, beside those of a baseline, or at the differences of a comparison."""
+def judge_folder(
+    folder: Path, rules: Sequence[Rule], *, baseline: Path | None = None, pairs: pl.DataFrame | None = None
+) -> list[Verdict]:
+    """Every rule at the numbers of a run, beside those of a baseline, or at the differences of a comparison.
+
+    `pairs` are differences from the baseline with people in pairs: they decide where there are some.
+    """
     if (folder / COMPARED).is_file():
         if baseline is not None:
             raise UsageError(f"{folder} is a comparison: it has its baseline. Leave --baseline out.")
         comparison = read_comparison(folder)
         table = comparison.table.with_columns(value=pl.col("difference"))
         refuse_unknown_names(rules, table, comparison.record)
-        return judged(table, rules, changes=comparison.table.with_columns(value="second"), together=True)
+        return judged(table, rules, changes=comparison.table.with_columns(value="second", paired=True))
     run = load_run(folder)
     refuse_unknown_names(rules, run.results, run.record)
     if baseline is None and (rule := next((rule for rule in rules if rule.require == NO_WORSE), None)):
         raise UsageError(f"The rule '{rule}' needs the run of the last release: add --baseline RUN.")
-    changes = changed(run.results, load_run(baseline).results) if baseline else None
+    changes = changed(run.results, load_run(baseline).results, pairs) if baseline else None
     return judged(run.results, rules, changes=changes, findings=lambda: run.findings)
 
 
@@ -262,7 +278,7 @@ def decided_change(rule: Rule, row: Fields, wider: float = 1.0) -> tuple[str, st
         return UNDECIDED, f"{TOO_LITTLE}: worse by {worse:.3g}, which means little"
     if low is None or high is None:
         return (PASS, "not worse") if worse <= (rule.by or 0.0) else (UNDECIDED, "worse, but without an interval")
-    change = f"worse by {worse:.3g} ({low:.3g} to {high:.3g})"
+    change = f"worse by {worse:.3g} ({low:.3g} to {high:.3g}{', in pairs' if row.get('paired') else ''})"
     if low > (rule.by or 0.0):
         return FAIL, f"{change}: more than chance{' and more than is allowed' if rule.by else ''}"
     if rule.by is None or high <= rule.by:
@@ -302,23 +318,58 @@ def _wider(compared: int, n: int | None) -> float:
     return float(student.ppf(tail, max(2.0, (n or 0) / 2 - 1)) / norm.ppf(1 - LEVEL / 2)) if compared else 1.0
 
 
-def changed(results: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
+def changed(results: pl.DataFrame, baseline: pl.DataFrame, pairs: pl.DataFrame | None = None) -> pl.DataFrame:
     """Every number beside that of the baseline: `first`, `second`, and the interval of their difference.
 
-    The interval counts the two runs as independent (Zou and Donner's MOVER). If both saw the same pictures, it is too
-    wide rather than too narrow; a comparison pairs the pictures. Models are matched by name, or alone whatever they
+    Where there is no interval of `pairs`, the two runs count as independent (Zou and Donner's MOVER). If both saw the
+    same pictures, that is too wide rather than too narrow. Models are matched by name, or alone whatever they
     are called.
     """
     alone = results["model"].n_unique() == 1 == baseline["model"].n_unique()
     keys = ["study", *([] if alone else ["model"]), "dataset", *KEY]
     first = baseline.select(*keys, first="value", first_low="low", first_high="high").unique(keys, maintain_order=True)
+    first = _turned(first, results, keys, ("first", "first_low", "first_high"))
     both = results.rename({"value": "second"}).join(first, on=keys, how="full", coalesce=True, nulls_equal=True)
     difference = pl.col("second") - pl.col("first")
     below, above = pl.col("second") - pl.col("low"), pl.col("high") - pl.col("second")
     first_below, first_above = pl.col("first") - pl.col("first_low"), pl.col("first_high") - pl.col("first")
     sides = ((below, first_above), (above, first_below))
     down, up = ((own.clip(0.0) ** 2 + other.clip(0.0) ** 2).sqrt() for own, other in sides)
-    return both.with_columns(difference=difference, low=difference - down, high=difference + up, value="second")
+    table = both.with_columns(difference=difference, low=difference - down, high=difference + up, value="second")
+    if pairs is None:
+        return table.with_columns(paired=False)
+    known = _turned(pairs.filter(pl.col("low").is_not_null()).select(*keys, *PAIRED), results, keys, PAIRED)
+    table = table.join(known, on=keys, how="left", nulls_equal=True, suffix="_paired")
+    paired = table["low_paired"].is_not_null()
+    taken = (pl.when(paired).then(pl.col(f"{name}_paired")).otherwise(pl.col(name)).alias(name) for name in PAIRED)
+    return table.with_columns(*taken, paired=paired).with_columns(value="second")
+
+
+def _turned(table: pl.DataFrame, results: pl.DataFrame, keys: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+    """The numbers of a table with every widest gap seen from the side from which the results see it.
+
+    Which two groups lie farthest apart, and which of them is higher, may change from run to run.
+    """
+    gaps = [metric.name for study in STUDIES.values() for metric in study.measures.metrics if metric.one_way]
+    loose = [name for name in keys if name not in ("group", "against")]
+    one = pl.col("metric").is_in(gaps) & pl.col("against").is_not_null() & (pl.col("against") != REST)
+    mine = results.filter(one, pl.col("value").is_not_null()).filter(pl.struct(loose).is_unique())
+    mine = mine.select(*loose, own="group", other="against", now="value")
+    some, rest = table.filter(one), table.filter(~one.fill_null(False))
+    some = some.join(mine, on=loose, how="left", nulls_equal=True)
+    known = some["own"].is_not_null() & some.select(pl.struct(loose).is_unique()).to_series()
+    same, opposite = pl.col("group") == pl.col("own"), pl.col("group") == pl.col("other")
+    another = ~(same & (pl.col("against") == pl.col("other"))) & ~(opposite & (pl.col("against") == pl.col("own")))
+    turn = known & ((opposite & ~another) | (another & (pl.col(numbers[0]).sign() != pl.col("now").sign())))
+    low, high = numbers[-2:]
+    ends = [
+        pl.when(turn).then(-pl.col(end)).otherwise(pl.col(name)).alias(name) for name, end in ((low, high), (high, low))
+    ]
+    values = [pl.when(turn).then(-pl.col(name)).otherwise(pl.col(name)).alias(name) for name in numbers[:-2]]
+    named = (
+        pl.when(known).then(new).otherwise(old).alias(old) for new, old in (("own", "group"), ("other", "against"))
+    )
+    return pl.concat([some.with_columns(*values, *ends, *named).select(table.columns), rest])
 
 
 def _why_none(results: pl.DataFrame, rule: Rule) -> str:

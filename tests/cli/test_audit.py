@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,13 +19,15 @@ def test_an_audit_names_its_report_and_prints_a_summary(audit: list[object], tmp
     result = CliRunner().invoke(app, [str(a) for a in audit], catch_exceptions=False)
     assert result.exit_code == 0
     assert "report.html" in result.stderr
-    assert "Own prompts: prompts, on folder:people" in result.stdout
+    assert re.search(r"1 answer: Too little data 1\n△ Too little data: .*; 5 women \+ 5 men\)\n$", result.stdout)
     assert (tmp_path / "run" / "report.html").is_file()
 
 
 def test_json_is_one_document_on_standard_output(invoke: Callable[..., str], audit: list[object]):
     answer = json.loads(invoke(*audit, "--json"))
-    assert {row["metric"] for row in answer["results"]} == {"custom.probability", "custom.gap"}
+    assert {row["metric"] for row in answer["results"]} == {
+        *("custom.probability", "custom.gap", "custom.selection_rate", "custom.impact_ratio")
+    }
     assert answer["bad_images"] == []
 
 

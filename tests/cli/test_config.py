@@ -1,7 +1,8 @@
-"""A run is a file: options by their long names, flags above them, every mistake with its line."""
+"""A run is a file: options by their names, flags above them, every mistake with its line; paths begin in its folder."""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,12 +23,12 @@ def config(people: Callable[..., Path], tmp_path: Path) -> Path:
     path.write_text(
         "# what our release is audited with\n"
         'models = "null"\n'
-        f'dataset = "folder:{people(12)}"\n'
-        f'prompts = "{words}"\n'
+        f'dataset = "folder:{people(12).name}"\n'
+        'prompts = "words.csv"\n'
         'by = ["gender"]\n'
         "draws = 100\n"
-        f'out = "{tmp_path / "run"}"\n'
-        f'store = "{tmp_path / "store"}"\n'
+        'out = "run"\n'
+        'store = "store"\n'
     )
     return path
 
@@ -37,13 +38,20 @@ def run(*arguments: object) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_makes_the_run_and_the_run_makes_the_file(config: Path, tmp_path: Path) -> None:
+def test_a_file_makes_the_run_and_the_run_makes_the_file(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run("--config", config, "-q")
     first = pl.read_parquet(tmp_path / "run" / "results.parquet")
     written = tmp_path / "run" / "audit.toml"
     assert tomllib.loads(written.read_text())["models"] == ["null"]
-    run("--config", written, "--out", tmp_path / "again", "-q")
+    # From another folder, and after everything was moved together
+    monkeypatch.chdir(tmp_path / "store")
+    moved = (tmp_path / "run").rename(tmp_path / "moved")
+    run("--config", moved / "audit.toml", "--out", tmp_path / "again", "-q")
     assert pl.read_parquet(tmp_path / "again" / "results.parquet").equals(first)
+    said = tomllib.loads((moved / "audit.toml").read_text())
+    assert said["dataset"] == "folder:" + os.path.relpath(tmp_path / "people", tmp_path / "run")
 
 
 def test_flags_win(config: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from causalface_imitation import imitate
 from PIL import Image
 
-from beholder.core.errors import MissingData
+from beholder.core.errors import MissingData, UnknownName
 from beholder.datasets.causalface import crop_box, load
 from beholder.datasets.images import face_brightness, open_image
 
@@ -89,3 +89,16 @@ def test_an_empty_folder_says_what_was_expected(tmp_path: Path):
 def test_the_crop_follows_the_turned_head():
     assert [crop_box("pose", value)[0] for value in (-3.0, 0.0, 1.5)] == [0, 40, 80]
     assert crop_box("smiling", -2.5) == (40, 0, 472, 432)
+
+
+def test_the_control_without_adjustment_reads_the_pictures_as_made(tmp_path: Path):
+    folder = imitate(tmp_path, seeds=1, corrected=True, alike=True)
+    for name in [*folder.glob("final_picked_smiling/seed_1/*_corrected.png")]:
+        name.with_name(name.name.replace("_corrected", "")).write_bytes(name.read_bytes())
+    adjusted, made = (load(folder, {"brightness": text}) for text in ("adjusted", "as-made"))
+    smiles = {data.revision: data.table.filter(varied="smiling") for data in (adjusted, made)}
+    assert [table["image_id"].str.contains("_corrected").all() for table in smiles.values()] == [True, False]
+    assert "brightness is as the pictures were made: not adjusted" in made.notes
+    assert not any("match" in uri for uri in smiles[made.revision]["uri"])
+    with pytest.raises(UnknownName, match="brightness"):
+        load(folder, {"brightness": "dim"})

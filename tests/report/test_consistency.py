@@ -20,12 +20,12 @@ Recompute = Callable[[Printed, pl.DataFrame], Iterable[Check]]
 Derive = Callable[[pl.DataFrame], pl.DataFrame]
 
 
-def test_all_checks_are_listed_and_nine_rules_hold():
+def test_all_checks_are_listed_and_twelve_rules_hold():
     checks = consistency()
-    assert len(checks) == 32
+    assert len(checks) == 35
     assert {check.study for check in checks} == {"apa", "pfi", "gras", "perception"}
     assert {check.study for check in checks} <= set(STUDIES)
-    assert sum(check.holds for check in checks) == 9
+    assert sum(check.holds for check in checks) == 12
 
 
 def test_checks_as_records_say_whether_they_hold():
@@ -39,6 +39,11 @@ def test_checks_as_records_say_whether_they_hold():
 def test_the_checks_that_are_shipped_are_those_of_the_tables(study: str, recomputed: Recompute):
     printed = STUDIES[study].part("printed")
     assert list(recomputed(printed, ledger_of(study, printed))) == printed.checks
+
+
+def test_gras_valence_sentences_are_those_of_the_result_files():
+    shipped = [check for check in STUDIES["gras"].part("printed").checks if "above the mean" in check.rule]
+    assert list(gras_checks.sentences()) == shipped
 
 
 @pytest.mark.parametrize(

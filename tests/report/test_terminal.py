@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import io
+import re
 
 import polars as pl
 import pytest
 from rich.console import Console
 
 from beholder._run import Run
+from beholder.comparison.family import SIGNS
 from beholder.report.summary import print_summary
 
 
-def summary(run: Run, width: int = 120, *, verbose: bool = True) -> str:
-    console = Console(file=io.StringIO(), width=width, color_system=None)
+def summary(run: Run, width: int = 120, *, verbose: bool = True, terminal: bool = True) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=terminal)
     print_summary(run.report, console, verbose=verbose)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -50,26 +52,45 @@ def test_several_models_get_a_table_each(two_models: Run) -> None:
     assert "Right answer, level by level: siglip" in text
 
 
+def answers(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line[:1] in SIGNS.values()]
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_every_question_has_one_line(two_models: Run, columns: int) -> None:
-    lines = summary(two_models, columns, verbose=False).splitlines()
-    assert len(lines) <= 40
-    assert max(map(len, lines)) <= columns
+def test_the_terminal_says_the_five_answers_that_matter_most_and_where_the_rest_is(
+    two_models: Run, columns: int
+) -> None:
+    text = summary(two_models, columns, verbose=False)
     asked = {(finding.model, finding.question) for finding in two_models.findings if finding.question}
-    answers = [
-        line
-        for line in lines
-        if line.startswith(("● difference", "○ none", "△ too little", "◆ fact", "– not measured"))
-    ]
-    assert len(answers) == len(asked)
-    assert any("0.62 times (" in line and "n=" in line for line in answers)
+    assert max(map(len, text.splitlines())) <= columns
+    assert "…" not in text
+    assert len(answers(text)) == 5 == len(asked) - 1
+    assert f"{len(asked)} answers: Difference found " in text
+    assert "1 more answer is in the report" in text.replace("\n", " ")
+    assert "1 more answer is above." in summary(two_models, columns)
+
+
+def test_in_a_log_each_answer_is_one_line_with_both_groups_their_sizes_and_an_interval(two_models: Run) -> None:
+    lines = answers(summary(two_models, 40, verbose=False, terminal=False))
+    (line,) = [line for line in lines if "(clip): The model’s belief in “politician”" in line]
+    assert line.startswith("● Difference found (clip): ")
+    both, interval = r"\d+ % for women politicians, and \d+ % for men", r"0\.62 times, 0\.\d\d to 0\.\d\d"
+    assert re.search(rf"{both} \({interval}; \d+ women \+ \d+ men\)", line)
+
+
+def test_the_demo_prints_what_was_planted_beside_what_was_found(glasshouse_run: Run) -> None:
+    text = summary(glasshouse_run, verbose=False)
+    lines = text.splitlines()
+    assert re.search(r"doctors: women over men +\d+ +0\.36 +0\.\d\d", text)
+    heading = next(place for place, line in enumerate(lines) if "Planted" in line and "Found" in line)
+    assert heading < next(place for place, line in enumerate(lines) if line[:1] in SIGNS.values())
 
 
 def test_a_run_of_many_models_stays_within_forty_lines(apa_run: Run) -> None:
     many = pl.concat([apa_run.results.with_columns(model=pl.lit(f"clip-{i}")) for i in range(12)])
     text = summary(Run(many, apa_run.record), verbose=False)
     assert len(text.splitlines()) <= 40
-    assert "more questions are on the page" in text
+    assert "more answers are in the report" in text
 
 
 def test_a_folder_is_called_by_its_last_name(apa_run: Run) -> None:

@@ -1,5 +1,6 @@
 """`beholder audit`, `measure`, `compare` and `verify`, and the commands that studies bring along."""
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,12 +8,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import polars as pl
 import typer
 
 from beholder._audit import audit_models
 from beholder._compare import Scored, compare_models, distinct_names, scored_models
+from beholder._gate import PAIRED
 from beholder._measure import measure_scores, verify_run
 from beholder._options import AuditOptions
 from beholder._run import Run, file_stamps, load_run, run_folder
@@ -26,8 +30,9 @@ from beholder.core.files import store_folder, write_whole
 from beholder.core.options import values_of
 from beholder.core.progress import silent
 from beholder.core.record import Record
-from beholder.core.results import place
+from beholder.core.results import KEY, place
 from beholder.core.types import Fields
+from beholder.datasets import require_asked
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
 from beholder.report.summary import print_summary
@@ -36,7 +41,11 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
+<<<<<<< HEAD
 OF_DATA = ("data", "dataset", "image_column", "settings", "bins", "map", "keep_codes", "allow_missing")
+=======
+SAME = ("study", "model", "dataset", *KEY)
+>>>>>>> main
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
     *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),
@@ -110,15 +119,26 @@ def show_run(run: Run, *, as_json: bool, quiet: bool, verbose: bool = False) -> 
         note(f"Report: {(run.folder / 'report.html').resolve()}")
 
 
-def recorded_params(folder: Path) -> Fields:
-    """The parameters of `beholder audit` with which a run was made."""
+def recorded_params(folder: Path, flags: Fields) -> Fields:
+    """The parameters of `beholder audit` with which a run was made; places on the network must be in `flags` too."""
     if not (folder / cli.FILE).is_file():
         raise UsageError(f"{folder} has no {cli.FILE}. Only runs of `beholder audit` have one.")
     with cli.made("audit").make_context("audit", ["--config", str(folder / cli.FILE)]) as context:
-        return {**context.params, "out": None, "config": None}
+        params = {**context.params, "out": None, "config": None}
+    for name, option in (("dataset", "data"), ("data", "data"), ("store", "store")):
+        for value in values_of(params[name] if name not in flags else ()):
+            named = flags.get(option) or os.environ.get(f"BEHOLDER_{option.upper()}")
+            require_asked(str(value), named, f"--{option}")
+    return params
 
 
+<<<<<<< HEAD
 @cli.takes(*OF_DATA, "out", "compat", "draws", "seed", "delta", "person", "within")
+=======
+@cli.takes(
+    "data", "dataset", "people", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within"
+)
+>>>>>>> main
 def measure_command(
     study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
     scores: list[str] = typer.Option(
@@ -154,7 +174,23 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 
 
 @cli.takes(
+<<<<<<< HEAD
     *(*OF_DATA, "limit", "skip_bad_images", "out", "store", "device", "precision"),
+=======
+    *(
+        "data",
+        "dataset",
+        "people",
+        "settings",
+        "bins",
+        "limit",
+        "skip_bad_images",
+        "out",
+        "store",
+        "device",
+        "precision",
+    ),
+>>>>>>> main
     *("allow_upload", "compat", "seed", "person", "within"),
 )
 def compare_command(
@@ -177,7 +213,7 @@ def compare_command(
     """
     set_verbosity(quiet=quiet, verbose=False)
     flags = {name: value for name, value in context.params.items() if cli.given(context, name)}
-    runs = {model: recorded_params(Path(model)) for model in models if (Path(model) / "run.json").is_file()}
+    runs = {model: recorded_params(Path(model), flags) for model in models if (Path(model) / "run.json").is_file()}
     params = {**options, "study": study, **shared(runs, flags), **flags, "seed": options["seed"], "models": models}
     studies, chosen = asked(params, quiet=quiet)
     operands: list[tuple[str, str | Scored]] = []
@@ -192,6 +228,36 @@ def compare_command(
     if found.folder and not quiet:
         note(f"Report: {(found.folder / 'comparison.html').resolve()}")
     refuse_silence(found.record, chosen)
+
+
+def paired_differences(folder: Path, baseline: Path) -> pl.DataFrame:
+    """The differences of a run's models from those of the baseline, asked what the run was asked, people in pairs.
+
+    Raises where the store does not have the scores of both. The same weights and settings cannot differ at all.
+    """
+    run, before, params = load_run(folder), load_run(baseline), recorded_params(folder, {})
+    studies, options = asked(params, quiet=True)
+    stores = [store_folder(recorded_params(baseline, {})["store"]), options.store]
+    earlier, later = scored_models(before, stores), scored_models(run, stores[1:])
+    by_name = {each.name: each for each in earlier}
+    tables = []
+    with TemporaryDirectory() as out:
+        for number, model in enumerate(later):
+            first = earlier[0] if len(earlier) == len(later) == 1 else by_name.get(model.name)
+            if first is None:
+                continue
+            rows = run.results.filter(pl.col("value").is_not_null(), model=model.name)
+            if {spec.digest for spec in first.specs} == {spec.digest for spec in model.specs}:
+                none = {name: pl.lit(0.0) for name in ("difference", "low", "high")}
+                tables.append(rows.with_columns(first="value", second="value", **none).select(*SAME, *PAIRED))
+                continue
+            chosen = replace(options, out=Path(out) / str(number))
+            pair = distinct_names([(str(baseline), first), (str(folder), model)])
+            found = compare_models(pair, studies, chosen)
+            tables.append(found.table.with_columns(model=pl.lit(model.name)).select(*SAME, *PAIRED))
+    if not tables:
+        raise UsageError(f"{baseline} has none of the models of {folder}.")
+    return pl.concat(tables)
 
 
 def shared(runs: Mapping[str, Fields], flags: Fields) -> Fields:
@@ -221,7 +287,7 @@ def verify_command(
     """Exit status: 0 if every row is as it was, 1 if a row changed, is gone or is new."""
     run = load_run(folder)
     flags = {name: value for name, value in (("data", data), ("store", store)) if value}
-    found = verify_run(run, *asked({**recorded_params(folder), **flags}, quiet=quiet or as_json))
+    found = verify_run(run, *asked({**recorded_params(folder, flags), **flags}, quiet=quiet or as_json))
     counts = {"same": found.same, "changed": found.changed.height, "gone": found.gone.height, "new": found.new.height}
     if as_json:
         say_json({**counts, "rows": found.changed.to_dicts()})

@@ -18,6 +18,7 @@ from beholder.cli.options import writable
 from beholder.core.errors import UsageError
 from beholder.core.progress import silent
 from beholder.models.catalog import find_model
+from beholder.report.facts import part_of
 from beholder.report.replication import (
     as_records,
     consistency,
@@ -49,14 +50,17 @@ def replicate_command(
     """In the folder of data, the sizes that the papers print are counted again."""
     if printed_as and not run:
         raise UsageError("--as needs a run: beholder replicate RUN --as NAME.")
-    results = load_run(run).results if run else None
+    loaded = load_run(run) if run else None
+    results = loaded.results if loaded else None
     if results is not None and printed_as:
         names = results["model"].unique().sort()
         if len(names) != 1:
             raise UsageError(f"--as names one model, but this run has {len(names)}: {', '.join(names)}.")
         results = results.with_columns(model=pl.lit(find_model(printed_as).name))
     printed = {model: printed_name(model) for model in (results["model"].unique() if results is not None else [])}
-    cells, checks = ledger(results, data), consistency()
+    entries = loaded.record.datasets if loaded else []
+    parts = {str(each["name"]): f"this run is over {part} images" for each in entries if (part := part_of(each))}
+    cells, checks = ledger(results, data, parts), consistency()
     models = sorted(name for name in printed.values() if name)
     page = write_replication(cells, checks, output or run or Path("beholder-replication"), models=models)
     if as_json:

@@ -3,23 +3,35 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from beholder._options import AuditOptions
-from beholder.chapter.numbers import Result
+from beholder.chapter.numbers import Result, number
 from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import takes
 from beholder.cli.plan import Fit, fitting_studies
-from beholder.core.errors import UsageError
+from beholder.comparison.groups import people_of
+from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import write_whole
+<<<<<<< HEAD
 from beholder.core.types import Fields
+=======
+from beholder.core.tables import as_csv
+>>>>>>> main
 from beholder.datasets import DATASETS, data_root, load_dataset
-from beholder.datasets.dataset import Dataset, DatasetSource, is_present
+from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
+<<<<<<< HEAD
 from beholder.datasets.labels import mapped, unclear_labels, without_labels
+=======
+from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
+from beholder.datasets.settings import parse_settings
+>>>>>>> main
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
 from beholder.models.load import reference_models
@@ -215,6 +227,54 @@ def card(
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
 
 
+def select_command(
+    name: Source,
+    by: list[str] = typer.Option(..., "--by", help="An attribute to balance over (repeatable): all are crossed."),
+    each: int = typer.Option(None, min=1, help="So many images of every cell of the crossing."),
+    count: int = typer.Option(None, min=1, help="So many images in all; full cells make up for cells with too few."),
+    keep: list[str] = typer.Option(None, help="Only these values, NAME=VALUE,VALUE,… (repeatable)."),
+    write_to: Path = typer.Option(None, "--out", help="Write the chosen rows to this CSV file."),
+    data: Path | None = None,
+    settings: list[str] | None = None,
+    bins: list[str] | None = None,
+    person: str | None = None,
+    seed: int | None = None,
+    as_json: bool = False,
+) -> None:
+    """The same seed chooses the same images. Nobody's second picture is taken before everybody's first."""
+    if (each is None) == (count is None):
+        raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
+    dataset = with_bins(opened(name, data, settings), parse_bins(bins or ()))
+    by = [dataset.attribute(attribute).name for attribute in by]
+    for attribute, values in parse_settings(keep or ()).items():
+        column = dataset.attribute(attribute).cast(pl.String)
+        if unknown := [value for value in values.split(",") if value not in column]:
+            raise UnknownName(f"value of {attribute}", unknown[0], column.drop_nulls().unique().sort().to_list())
+        dataset = replace(dataset, table=dataset.table.filter(column.is_in(values.split(","))))
+    for attribute in by:
+        if (groups := dataset.table[attribute].drop_nulls().n_unique()) > MOST_GROUPS:
+            raise UsageError(f"{attribute} has {groups:,} values, which are no groups. Make some: --bins {attribute}=…")
+    people = people_of(dataset.table, person).codes
+    drawn = sample(dataset.table, by, each=each, count=count, people=people, seed=20260801 if seed is None else seed)
+    chosen, sizes = dataset.table[drawn.rows], drawn.cells["chosen"].to_list() or [0]
+    short = drawn.cells.filter(pl.col("short") > 0)
+    if write_to:
+        write_whole(write_to, as_csv(chosen.rename({"uri": "image"})))
+    if as_json:
+        say_json({"images": chosen["image_id"].to_list(), "cells": drawn.cells.to_dicts(), "seed": seed})
+        return
+    of_each = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    say(f"{len(chosen):,} of {len(dataset):,} images; {number(len(sizes), 'cell')} of {of_each} images.")
+    if drawn.unlabelled:
+        say(f"{drawn.unlabelled:,} images lack one of these labels and are left out.")
+    if cells := math.prod(dataset.table[name].drop_nulls().n_unique() for name in by) - len(sizes):
+        say(f"{number(cells, 'more cell has', 'more cells have')} no image at all.")
+    say("Every cell is full." if short.is_empty() else f"{number(short.height, 'cell')} could not be filled:")
+    show(short.to_dicts(), as_json=False) if short.height else None
+    if write_to:
+        note(f"The list is at {write_to}. Audit it: --dataset folder:{write_to} --set outside=allow")
+
+
 def mend(
     name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),
     data: Path | None = None,
@@ -333,7 +393,7 @@ def metrics(as_json: bool = False) -> None:
     show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
-@takes("data")
+@takes("data", "people")
 def prompts(
     study: str = typer.Option("", "--study", "-s", help="The study whose prompts to list."),
     file: Path | None = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
@@ -346,6 +406,6 @@ def prompts(
     else:
         chosen = AuditOptions.of(**options)
         asked = with_study_options(STUDIES[study or next(iter(STUDIES))], chosen.study_options)
-        dataset = load_dataset(default_dataset(asked, chosen.data), chosen.data)
+        dataset = load_dataset(chosen.dataset or default_dataset(asked, chosen.data), chosen.data)
         sets = [task.prompts for task in asked.asks.tasks(dataset)]
     show([{"set": each.name, **row} for each in sets for row in each.table.drop("prompt_id").to_dicts()], as_json)

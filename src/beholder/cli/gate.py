@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
+import polars as pl
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from beholder._gate import Verdict, judge_folder, read_rules
+from beholder._gate import NO_WORSE, Verdict, judge_folder, read_rules
 from beholder.chapter.numbers import number
-from beholder.cli.console import out, say_json
+from beholder.cli.audit import paired_differences
+from beholder.cli.console import note, out, say_json
 from beholder.cli.options import LATEST, run_or_latest
 from beholder.comparison.family import NOT_MEASURED, TOO_LITTLE
+from beholder.core.errors import BeholderError, first_line
 from beholder.core.files import write_whole
 from beholder.core.results import place
+from beholder.report.comparison import COMPARED
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -53,7 +57,9 @@ def gate_command(
     not measured. In between it is undecided. A rule says what it requires: `shown`, `possible` or `no worse` than the
     baseline beyond chance.
     """
-    verdicts = judge_folder(folder, read_rules(rules, undecided=undecided), baseline=baseline)
+    asked = read_rules(rules, undecided=undecided)
+    pairs = _pairs(folder, baseline) if baseline and any(rule.require == NO_WORSE for rule in asked) else None
+    verdicts = judge_folder(folder, asked, baseline=baseline, pairs=pairs)
     if junit:
         write_whole(junit, as_junit(verdicts, folder.resolve().name))
     if sarif:
@@ -74,6 +80,17 @@ def gate_command(
         out.print(table)
         out.print(outcome(verdicts))
     raise typer.Exit(1 if any(one.stops for one in verdicts) else 0)
+
+
+def _pairs(folder: Path, baseline: Path) -> pl.DataFrame | None:
+    """Differences with people in pairs; where the scores of both runs are not there, it is said."""
+    if (folder / COMPARED).is_file():
+        return None
+    try:
+        return paired_differences(folder, baseline)
+    except BeholderError as error:
+        note(f"Compared as if the two runs had seen different people, which is too careful: {first_line(error)}")
+        return None
 
 
 # The verdicts as files
@@ -100,23 +117,38 @@ def as_record(verdicts: Sequence[Verdict]) -> dict[str, object]:
 
 
 def as_junit(verdicts: Sequence[Verdict], run: str) -> bytes:
-    """JUnit XML: a test case for every check; one that is undecided and passes counts as skipped."""
+    """JUnit XML: a test case for every check, named alike in every run; one that is undecided and passes is skipped."""
     stopped = [one for one in verdicts if one.stops]
     skipped = [one for one in verdicts if one.verdict == "undecided" and not one.stops]
     counts = {"tests": len(verdicts), "failures": len(stopped), "errors": 0, "skipped": len(skipped), "time": 0}
     numbers = {name: str(count) for name, count in counts.items()}
     suites = ElementTree.Element("testsuites", {"name": "beholder gate", **numbers})
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(run), **numbers})
-    for one in verdicts:
-        name = f"{one.rule}: {number_of(one)}"
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "beholder gate", **numbers})
+    about = ElementTree.SubElement(suite, "properties")
+    ElementTree.SubElement(about, "property", {"name": "run", "value": _xml(run)})
+    for one, name in zip(verdicts, _names(verdicts), strict=True):
         attributes = {"classname": _xml(one.rule.metric or one.rule.finding), "name": _xml(name), "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", attributes)
+        said = _xml(f"{number_of(one)}: {one.reason}")
         if one in stopped:
-            failure = ElementTree.SubElement(case, "failure", {"message": _xml(one.reason), "type": one.verdict})
-            failure.text = _xml(f"{name}: {one.reason}")
+            ElementTree.SubElement(case, "failure", {"message": _xml(one.reason), "type": one.verdict}).text = said
         elif one in skipped:
             ElementTree.SubElement(case, "skipped", {"message": _xml(f"{one.verdict}: {one.reason}")})
+        ElementTree.SubElement(case, "system-out").text = said
     return bytes(ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True))
+
+
+def _names(verdicts: Sequence[Verdict]) -> list[str]:
+    """What each check is called: its rule and of what its number is. A model's name is said where there are several."""
+    several = [len({(one.row or {}).get(name) for one in verdicts if one.row}) > 1 for name in ("model", "dataset")]
+    names: list[str] = []
+    for one in verdicts:
+        row = one.row or {}
+        whose = [row.get(name) for name, many in zip(("model", "dataset"), several, strict=True) if many]
+        name = ": ".join(filter(None, (str(one.rule), *whose, place(row))))
+        again = sum(other == name or other.startswith(f"{name} (") for other in names)
+        names.append(f"{name} ({again + 1})" if name in names else name)
+    return names
 
 
 def _xml(text: str) -> str:

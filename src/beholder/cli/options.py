@@ -6,6 +6,7 @@ Every run writes its `audit.toml`, so that it can be repeated. Its keys are the 
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -23,6 +24,7 @@ from beholder.core.options import OUTPUT, WHAT, Option, declared_options
 from beholder.core.read import read_text, read_toml
 from beholder.core.remote import RemotePath
 from beholder.core.types import Entry
+from beholder.datasets import DATASETS
 from beholder.studies import AUDITED, STUDIES
 
 FolderOrNone = TypeVar("FolderOrNone", Place, Path | None)
@@ -150,6 +152,8 @@ def writable(folder: FolderOrNone, option: str) -> FolderOrNone:
 FILE = "audit.toml"
 # What lets pictures out or code in is said on the command line each time: a file may come from somebody else.
 EACH_TIME = ("allow_upload", "trust_remote_code", "allow_pickle")
+NAMING = ("models", "dataset")  # options whose value may name a folder, after a prefix such as `folder:`
+SCHEME = re.compile(r"([a-z]+:)?(.*)", re.DOTALL)
 LEFT_OUT = (*EACH_TIME, "config", "quiet", "verbose", "as_json", "help")
 
 
@@ -166,29 +170,54 @@ Config = Annotated[
         "--config",
         is_eager=True,
         callback=read_config,
-        help=f"TOML file with the options of this command by their long names; flags win over it. Every run writes "
-        f"its own ({FILE}).",
+        help=f"TOML file with the options of this command by their long names; paths in it begin in its folder, and "
+        f"flags win over it. Every run writes its own ({FILE}).",
         rich_help_panel=WHAT,
     ),
 ]
 
 
 def _entries(context: typer.Context, path: Path) -> Entry:
-    entries, text = read_toml(path), read_text(path)
+    entries, text, here = read_toml(path), read_text(path), path.resolve().parent
     known = {name: parameter for parameter in context.command.params for name in _names(parameter)}
     made = {}
     for key, value in entries.items():
         location = f"{path}, line {_line(text, key)}"
         key = "study" if key == "benchmark" else key  # as it was called before 1.0
         parameter = known.get(key.replace("_", "-"))
-        if parameter is not None and parameter.name in EACH_TIME:
+        if parameter is not None and (parameter.name in EACH_TIME or _of_a_cluster(parameter.name, value)):
             raise UsageError(f"{location}: {key!r} cannot come from a file. Say it each time: {parameter.opts[0]}.")
         if parameter is None or parameter.name in LEFT_OUT:
             near = get_close_matches(key.replace("_", "-"), known, 1)
             hint = f" Did you mean {near[0]!r}?" if near else f" It may say: {', '.join(sorted(known))}."
             raise UsageError(f"{location}: {key!r} is not known.{hint}")
-        made[str(parameter.name)] = _checked(context, parameter, key, value, location)
+        texts = _checked(context, parameter, key, value, location)
+        made[str(parameter.name)] = _moved(parameter, texts, here, Path.cwd())
     return made
+
+
+def _moved(parameter: Any, value: Any, start: Path, end: Path) -> Any:
+    """An option's value whose paths begin in one folder, as it is written in another."""
+    if isinstance(value, list | tuple):
+        return [_moved(parameter, each, start, end) for each in value]
+    paths = {option.name for option in (*SHARED.values(), *study_options()) if option.kind is Path}
+    sure = parameter.name in {*paths, "store"}
+    return moved(str(value), start, end, sure=sure) if value and (sure or parameter.name in NAMING) else value
+
+
+def moved(value: str, start: Path, end: Path, *, sure: bool = False) -> str:
+    """A path that begins in one folder, as it is written in another; what is no path, or may be none, stays."""
+    prefix, text = SCHEME.match(value).groups("") if not sure else ("", value)  # type: ignore[union-attr]
+    known = text in DATASETS or text == "null" or os.path.isabs(text) or text.startswith("~")
+    if start == end or known or "://" in value or "\0" in text:
+        return value
+    there = (start / text).exists() or (sure and not (end / text).exists())  # what lies in neither is yet to be made
+    return prefix + os.path.relpath(start / text, end) if there else value
+
+
+def _of_a_cluster(name: str | None, value: object) -> bool:
+    """Whether an option names a cluster of Ray, which can run code here."""
+    return name == "engine" and str(value) not in ("local", "ray")
 
 
 def _checked(context: typer.Context, parameter: Any, key: str, value: Any, location: str) -> Any:
@@ -218,13 +247,17 @@ def _line(text: str, key: str) -> int:
 
 
 def write_config(context: typer.Context, folder: Path) -> None:
-    """What was chosen for this run, by the command line, by a file or by the environment, as `audit.toml`."""
+    """What was chosen for this run, by command line, file or environment, as `audit.toml`; its paths begin there."""
+    here, home = Path.cwd(), folder.resolve()
     chosen = {
-        _names(parameter)[0]: context.params[str(parameter.name)]
+        _names(parameter)[0]: _moved(parameter, context.params[str(parameter.name)], here, home)
         for parameter in context.command.params
-        if parameter.name in context.params and parameter.name not in LEFT_OUT and given(context, str(parameter.name))
+        if parameter.name in context.params
+        and parameter.name not in LEFT_OUT
+        and given(context, str(parameter.name))
+        and not _of_a_cluster(parameter.name, context.params[str(parameter.name)])
     }
-    lines = "\n".join(f"{key} = {_toml(value)}" for key, value in chosen.items() if value is not None)
+    lines = "\n".join(f"{key} = {as_toml(value)}" for key, value in chosen.items() if value is not None)
     write_whole(folder / FILE, masked(lines).encode("utf-8", "replace"))
 
 
@@ -234,8 +267,8 @@ def given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name != "DEFAULT"
 
 
-def _toml(value: object) -> str:
+def as_toml(value: object) -> str:
     """A value as TOML; a text is written as JSON writes it, which TOML reads too."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(as_toml, value))}]"
     return json.dumps(value if isinstance(value, bool | int | float) else str(value), ensure_ascii=False)

@@ -21,16 +21,22 @@ def leads_out(name: str) -> bool:
     return absolute or ".." in plain.parts or "\0" in name
 
 
+SNAPSHOT = re.compile(r"(?<=/)((?:datasets|models)--[^/]+)/snapshots/.*")
+
+
 def links_out(path: str, folder: str) -> bool:
-    """Whether a file below a folder is really elsewhere: it, or a folder on the way to it, is a link."""
-    home, place = _real(folder), _real(os.path.dirname(path))
+    """Whether a file below a folder is really elsewhere: it, or a folder on the way to it, is a link.
+
+    The hub's cache is one place: what lies in `NAME/snapshots` there leads to `NAME/blobs`.
+    """
+    home, place = SNAPSHOT.sub(r"\1", _real(os.getcwd(), folder)), _real(os.getcwd(), os.path.dirname(path))
     real = os.path.realpath(path) if os.path.islink(path) else os.path.join(place, os.path.basename(path))
     return not real.startswith(os.path.join(home, ""))
 
 
 @lru_cache(maxsize=10_000)
-def _real(folder: str) -> str:
-    return os.path.realpath(folder)
+def _real(here: str, folder: str) -> str:
+    return os.path.realpath(os.path.join(here, folder))
 
 
 # Files that are written whole or not at all, in a folder here or behind a URI

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from beholder.core.catalog import Catalog
+from beholder.core.errors import MissingData
 
 if TYPE_CHECKING:
     from beholder.datasets.dataset import Dataset, DatasetSource
@@ -52,6 +53,17 @@ def load_dataset(name: str, root: str | Path | None = None, settings: Mapping[st
     """
     scheme, place = own_data(name)
     return OWN_DATA[scheme](place, settings) if scheme else DATASETS[name].open(root, settings)
+
+
+def require_asked(source: str, named: object, option: str = "--data") -> None:
+    """Raise if a place that a run folder names lies on the network, unless the user `named` it as well."""
+    place = own_data(source)[1]
+    away = "://" in place or (source.startswith("hf:") and not os.path.exists(place))
+    if away and str(Path(str(named))) not in {str(Path(source)), str(Path(place))}:
+        raise MissingData(
+            f"This run folder names {source}, which is not on this machine. Nothing was asked of it.\n"
+            f"If you trust that place, name it yourself: {option} {place}"
+        )
 
 
 def own_data(name: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ the study crops them; smiling variants without the authors' brightness correctio
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri, files_of
+from beholder.datasets.settings import Setting, Settings
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 
@@ -37,14 +38,23 @@ VARIED = {
     "smiling": Varied("smiling", "-2.5 -1.5 -0.5 0 0.5 1 1.5 2 3 4".split(), ("_o2_corrected", "_o2")),
 }
 CROP = 432
+FILES = 100 * len(RACES) * len(GENDERS) * sum(len(varied.values) for varied in VARIED.values())  # of 100 seeds
+ADJUSTED, AS_MADE = "adjusted", "as-made"
+SETTINGS = {
+    "brightness": Setting(
+        ADJUSTED,
+        "adjusted: by the authors, or by Beholder where their file is absent; as-made: the study's control without it",
+    )
+}
 SCHEMA = {
     **dict.fromkeys(("image_id", "uri", "varied", "race", "gender", "seed"), pl.String),
     **dict.fromkeys(VARIED, pl.Float64),
 }
 
 
-def load(folder: Path) -> Dataset:
+def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     """Every file of the design that is there; the notes say how many are missing from which seed."""
+    adjusted = Settings("causalface", SETTINGS, settings).one_of("brightness", (ADJUSTED, AS_MADE)) == ADJUSTED
     present = [attribute for attribute in VARIED if (folder / f"final_picked_{attribute}").is_dir()]
     if not present:
         raise MissingData(f"No CausalFace pictures lie at {folder}: expected {SOURCE.layout}.")
@@ -59,16 +69,17 @@ def load(folder: Path) -> Dataset:
         absent = [value for value in VARIED[attribute].values if value not in values]
         notes += [f"{attribute}: no seed has a file for {', '.join(absent)}"] if absent else []
         for seed, files in holds.items():
-            pictures = list(_pictures(seed, files, attribute, values))
+            pictures = list(_pictures(seed, files, attribute, values, adjusted=adjusted))
             rows += [row for row in pictures if row is not None]
             missing = pictures.count(None)
             if missing:
                 notes.append(f"{attribute}, {seed.name}: {missing} of {len(pictures)} files are missing")
-    notes += _uncorrected(rows)
+    notes += _uncorrected(rows) if adjusted else ["brightness is as the pictures were made: not adjusted"]
     table = pl.DataFrame(rows, schema=SCHEMA)
     # The released ranking scripts read the age block alone.
     table = table.with_columns(pl.Series("released_balance", balanced(table, table["varied"] == "age")))
-    return Dataset("causalface", "as released", SOURCE.licence, table, tuple(notes), made=True)
+    revision = "as released" if adjusted else "as released, brightness not adjusted"
+    return Dataset("causalface", revision, SOURCE.licence, table, tuple(notes), made=True)
 
 
 def seeds(folder: Path) -> list[Path]:
@@ -83,23 +94,26 @@ def file_names(attribute: str, race: str, gender: str, value: str) -> list[str]:
     return [f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png" for suffix in varied.suffixes]
 
 
-def _pictures(seed: Path, files: set[str], attribute: str, values: list[str]) -> Iterator[dict[str, object] | None]:
+def _pictures(
+    seed: Path, files: set[str], attribute: str, values: list[str], *, adjusted: bool
+) -> Iterator[dict[str, object] | None]:
     """A row for every file that the design asks of a seed, None where it is missing."""
     for race, gender, value in product(RACES, GENDERS, values):
-        name = next((name for name in file_names(attribute, race, gender, value) if name in files), None)
+        names = file_names(attribute, race, gender, value)[:: 1 if adjusted else -1]
+        name = next((name for name in names if name in files and (adjusted or "_corrected" not in name)), None)
         if name is None:
             yield None
             continue
         levels = {other: float(value) if other == attribute else None for other in VARIED}
         labels = {"race": race, "gender": gender, "seed": seed.name.removeprefix("seed_")}
-        uri = _uri(seed / name, attribute, value)
+        uri = _uri(seed / name, attribute, value, adjusted=adjusted)
         yield {"image_id": f"{attribute}/{seed.name}/{name}", "uri": uri, "varied": attribute, **labels, **levels}
 
 
-def _uri(path: Path, attribute: str, value: str) -> str:
+def _uri(path: Path, attribute: str, value: str, *, adjusted: bool) -> str:
     """The study's crop; a smile that is not brightness-corrected is made as bright as the same person's at 0."""
     match = None
-    if attribute == "smiling" and not path.stem.endswith("_corrected") and float(value) != 0:
+    if adjusted and attribute == "smiling" and not path.stem.endswith("_corrected") and float(value) != 0:
         reference = path.with_name(path.name.replace(f"_smiling_{value}_", "_smiling_0_"))
         match = reference if reference.is_file() else None
     return crop_uri(path, crop_box(attribute, float(value)), match)
@@ -123,4 +137,4 @@ def _uncorrected(rows: list[dict[str, object]]) -> Iterator[str]:
         yield f"{kinds['alone']} smiling variants keep their brightness: the same person's picture at 0 is missing"
 
 
-SOURCE = published("causalface", load)
+SOURCE = published("causalface", load, settings=SETTINGS)

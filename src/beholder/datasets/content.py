@@ -35,7 +35,11 @@ class Part(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.container}#{self.first}+{self.second}#{self.name}"
+        """Its address; a container whose own name reads as an address of a part is refused."""
+        address = f"{self.kind}:{self.container}#{self.first}+{self.second}#{self.name}"
+        if part_of(address) != self:
+            raise BadImage(self.container, "its name holds '#' and numbers, as addresses do. Rename the file")
+        return address
 
 
 def part_of(address: str) -> Part | None:

@@ -30,18 +30,20 @@ SPLITS = ("train", "val", "valid", "validation", "test")
 ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
+OUTSIDE = Setting("refuse", "allow: files may lie outside the folder, by their names or by links")
 SETTINGS = {
     "image": Setting("", "the column that names the images; empty for the first of those that usually do"),
     "label": Setting("folder", "the name of the attribute that a folder for each class stands for"),
-    "outside": Setting("refuse", "allow: images may lie outside the folder, by their names or by links"),
+    "outside": OUTSIDE,
 }
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """The images that the table names, with all its other columns as attributes; or those of the class folders."""
     settings = Settings(f"folder:{place}", SETTINGS, chosen)
-    outside = settings.one_of("outside", ("refuse", "allow")) == "allow"
+    outside = allows_links(settings)
     tables = find_tables(place)
+    refuse_links(tables, place, outside=outside)
     if not tables:
         return _class_folders(place, settings.text("label"), outside=outside)
     parts, notes, digests = list[pl.DataFrame](), list[str](), list[str]()
@@ -78,8 +80,7 @@ def _read(data: bytes, path: str, named: str, *, outside: bool) -> tuple[pl.Data
     if not names:
         raise DataError(f"{path}: the table has a header and no rows.")
     uris, respelled = resolve(names, home)
-    if not outside:
-        _refuse_links(uris, home)
+    refuse_links(uris, home, outside=outside)
     attributes = raw.drop({column, "image_id", "uri"} & set(raw.columns))
     return pl.DataFrame({"image_id": names, "uri": uris}).hstack(attributes), respelled
 
@@ -156,8 +157,7 @@ def _class_folders(place: str, label: str, *, outside: bool) -> Dataset:
         )
     parts = [PurePosixPath(name).parts for name in images]
     columns = {"image_id": images, "uri": [joined(place, name) for name in images]}
-    if not outside:
-        _refuse_links(columns["uri"], place)
+    refuse_links(columns["uri"], place, outside=outside)
     columns[column_name(label)] = [each[-2] for each in parts]
     if all(len(each) > 2 and each[0].lower() in SPLITS for each in parts):
         columns["split"] = [each[0] for each in parts]
@@ -183,6 +183,7 @@ def _image_column(table: pl.DataFrame, path: str, home: str, wanted: str) -> str
     return named[0]
 
 
+<<<<<<< HEAD
 def _names_images(texts: pl.Series) -> bool:
     return bool(known := texts.drop_nulls().head(LOOKED_AT).to_list()) and all(map(is_image, known))
 
@@ -191,4 +192,16 @@ def _refuse_links(uris: Iterable[str], home: str) -> None:
     """Raise if an image is really elsewhere, by way of a link."""
     led = next((uri for uri in uris if not is_remote(uri) and links_out(uri, home)), None)
     if led:
+=======
+def allows_links(settings: Settings) -> bool:
+    """Whether files may lie outside the folder."""
+    return settings.one_of("outside", ("refuse", "allow")) == "allow"
+
+
+def refuse_links(files: Iterable[str], home: str, *, outside: bool = False) -> None:
+    """Raise if a file is really elsewhere than in this folder, or than beside this file, by way of a link."""
+    home = home if is_remote(home) or is_folder(home) else parent(home)
+    led = next((file for file in files if not is_remote(file) and links_out(file, home)), None)
+    if led and not outside:
+>>>>>>> main
         raise DataError(f"{led} is a link to {Path(led).resolve()}, outside of {home}. If that is meant: {ALLOW}.")

@@ -28,6 +28,7 @@ ENDINGS = (".parquet", ".arrow")
 SETTINGS = {
     "split": Setting("", "one split, such as train or test; empty for all"),
     "image": Setting("", "the column with the pictures; empty for the only one there is"),
+    "outside": folder.OUTSIDE,
 }
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
@@ -47,6 +48,8 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     settings = Settings(f"hf:{place}", SETTINGS, chosen)
     home, names = _files(place)
     names = [name for name in names if not name or name.lower().endswith(ENDINGS)]
+    files = [joined(home, name) if name else home for name in names]
+    folder.refuse_links(files, home, outside=folder.allows_links(settings))
     split = settings.text("split")
     splits = {name: _split(name) for name in names}
     if split and split not in splits.values():

@@ -21,13 +21,14 @@ import polars as pl
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData, first_line, masked
 from beholder.core.files import cache_folder, write_whole
+from beholder.core.read import parse_json
 from beholder.core.remote import remote_errors
 from beholder.core.tables import table_of, with_plain_names
 from beholder.core.types import Entry
 from beholder.datasets import content
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.folder import OWN, base_name, is_image
+from beholder.datasets.folder import OUTSIDE, OWN, allows_links, base_name, is_image, refuse_links
 from beholder.datasets.settings import Settings
 
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
@@ -41,9 +42,11 @@ Record = Entry
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """One row for every picture, with what its labels say."""
-    Settings(f"wds:{place}", {}, chosen)  # refuses whatever was chosen: there is nothing to choose
+    settings, tars = Settings(f"wds:{place}", {"outside": OUTSIDE}, chosen), shards(place)
+    for path in tars:
+        refuse_links([path], place if is_folder(place) else path, outside=allows_links(settings))
     with ThreadPoolExecutor(LOOKED_THROUGH) as pool:
-        found = list(pool.map(_looked_through, shards(place)))
+        found = list(pool.map(_looked_through, tars))
     rows = [row for shard in found for row in shard.rows]
     if not rows:
         raise DataError(f"wds:{place}: no picture is in these tars.")
@@ -170,8 +173,8 @@ def _labels(tar: tarfile.TarFile, member: tarfile.TarInfo, ending: str, path: st
     try:
         if ending != "json":
             return {ending: data.decode().strip()}
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(data.decode(), f"{path}: {member.name}")
+    except UnicodeDecodeError as error:
         raise DataError(f"{path}: {member.name} cannot be read: {first_line(error)}") from error
     if not isinstance(value, dict):
         return {"json": value}

@@ -6,7 +6,7 @@ them, or from counting in the data. The ledger is a results table with a few mor
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,7 @@ from beholder.studies.printed import (
     DIFFERS,
     EQUAL,
     NOT_MEASURED,
+    P_VALUE,
     PLACE,
     WITHIN,
     Cell,
@@ -170,6 +171,7 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("printed", "step", "difference"), pl.Float64()),
     **dict.fromkeys(("verdict", "reason", "origin"), pl.String()),
 }
+NO_PARTS: Mapping[str, str] = {}  # every data set was used whole
 RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")  # where our value comes from
 _OURS: dict[str, pl.DataType] = {
     **{name: kind for name, kind in RESULTS.items() if name not in ("study", "verdict", "unit")},
@@ -182,13 +184,24 @@ def printed_studies() -> Iterator[tuple[str, Printed]]:
     return ((name, printed) for name in STUDIES if (printed := printed_of(name)) is not None)
 
 
-def ledger(results: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
-    """Every printed cell with our value: from a run on printed models, and from sizes counted in the folder of data."""
+def ledger(
+    results: pl.DataFrame | None = None, data: Path | None = None, parts: Mapping[str, str] = NO_PARTS
+) -> pl.DataFrame:
+    """Every printed cell with our value: from a run on printed models, and from sizes counted in the folder of data.
+
+    `parts` says of data sets of which the run looked at some images only how many these are.
+    """
     own = _of_run(results) if results is not None else None
-    return pl.concat([ledger_of(name, printed, own, data) for name, printed in printed_studies()])
+    return pl.concat([ledger_of(name, printed, own, data, parts) for name, printed in printed_studies()])
 
 
-def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data: Path | None = None) -> pl.DataFrame:
+def ledger_of(
+    name: str,
+    printed: Printed,
+    own: pl.DataFrame | None = None,
+    data: Path | None = None,
+    parts: Mapping[str, str] = NO_PARTS,
+) -> pl.DataFrame:
     """The part of one study; `own` are rows of a run on printed models."""
     sizes = printed.sizes(data) if data is not None else {}
     derived = printed.derived.with_columns(origin=pl.lit(TABLES))
@@ -205,7 +218,7 @@ def ledger_of(name: str, printed: Printed, own: pl.DataFrame | None = None, data
     joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left").with_columns(
         study=pl.lit(name), difference=pl.col("value") - pl.col("printed")
     )
-    return judged(joined, printed, sizes).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    return judged(joined, printed, sizes, parts).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 # Our values
@@ -227,7 +240,7 @@ def _of_run(results: pl.DataFrame) -> pl.DataFrame:
         pl.col("model").replace(names), origin=pl.lit(RUN)
     )
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
-        pl.concat_str("metric", pl.lit(".p_value")).alias("metric"),
+        pl.concat_str("metric", pl.lit(P_VALUE)).alias("metric"),
         value="p_value",
         **dict.fromkeys(("low", "high"), pl.lit(None, pl.Float64)),
     )
@@ -247,18 +260,21 @@ def _of_data(study: str, sizes: Sizes) -> pl.DataFrame:
 # Verdicts
 
 
-def judged(joined: pl.DataFrame, printed: Printed, sizes: Sizes) -> pl.DataFrame:
+def judged(joined: pl.DataFrame, printed: Printed, sizes: Sizes, parts: Mapping[str, str] = NO_PARTS) -> pl.DataFrame:
     """A verdict for every cell, and its reason where it needs one."""
     cells = zip(joined.iter_rows(named=True), _tolerance(joined, printed), strict=True)
-    made = [_verdict(row, tolerance, printed, sizes) for row, tolerance in cells]
+    made = [_verdict(row, tolerance, printed, sizes, parts) for row, tolerance in cells]
     return joined.with_columns(pl.DataFrame(made, {"verdict": pl.String, "reason": pl.String}, orient="row"))
 
 
-def _verdict(row: Cell, tolerance: float, printed: Printed, sizes: Sizes) -> tuple[str, str | None]:
+def _verdict(
+    row: Cell, tolerance: float, printed: Printed, sizes: Sizes, parts: Mapping[str, str]
+) -> tuple[str, str | None]:
     """Reasons are what the study says of a run's value, or what was noted when a size was counted."""
     origin, half = row["origin"], row["step"] / 2
     size = sizes[row["dataset"], row["concept"]] if origin == DATA else None
-    partial = size.partial if size else printed.partial(row) if origin == RUN else None
+    of_run = printed.partial(row) or (None if printed.whole(row) else parts.get(row["dataset"] or ""))
+    partial = size.partial if size else of_run if origin == RUN else None
     known, bounded = row["value"] is not None and partial is None, row["low"] is not None and row["high"] is not None
     inside = bounded and row["low"] <= row["printed"] + half and row["printed"] - half <= row["high"]
     if known and (abs(row["difference"]) <= tolerance or (origin == TABLES and inside)):
@@ -275,8 +291,8 @@ def _verdict(row: Cell, tolerance: float, printed: Printed, sizes: Sizes) -> tup
 def _tolerance(cells: pl.DataFrame, printed: Printed) -> pl.Series:
     """Half the last printed place, a hair for binary fractions, and what a float16 mean may move by."""
     values = cells["printed"].abs().to_numpy()
-    grid = np.spacing(values.astype(np.float16)).astype(np.float64)
     halves = cells["source"].is_in([source.name for source in printed.sources if source.half_precision]).to_numpy()
+    grid = np.spacing(np.where(halves, values, 0.0).astype(np.float16)).astype(np.float64)
     moved = np.where((cells["unit"] == "ratio").fill_null(False).to_numpy(), values * 2.0**-10, grid / 2)
     return pl.Series(cells["step"].to_numpy() * 0.5 * (1 + 1e-6) + np.where(halves, moved, 0.0))
 
@@ -393,13 +409,18 @@ def _line(row: Cell, *, dataset: bool) -> list[str]:
     ours = "" if row["value"] is None else _number(row, row["value"], more=1)
     return [
         *(study, row["place"], row["model"] or "", row["metric"], row["verdict"], f"{study}, {row['place']}"),
-        *(" · ".join(filter(None, parts)), _number(row, row["printed"]), ours, interval, difference, note or ""),
+        *(" · ".join(filter(None, parts)), printed_text(row), ours, interval, difference, note or ""),
     ]
 
 
 def _places(row: Cell) -> int:
     """Decimals of the last printed place."""
     return next((places for places in range(6) if 10**-places <= row["step"] * 1.01), 6)
+
+
+def printed_text(row: Cell) -> str:
+    """A printed number as it is printed: one that stands for all below a bound as that bound."""
+    return f"<{_number(row, row['step'])}" if row["printed"] == row["step"] / 2 else _number(row, row["printed"])
 
 
 def _number(row: Cell, value: float, more: int = 0) -> str:

@@ -1,5 +1,7 @@
 """The summary of an audit: in the terminal a line for every question and on request all tables; and in a notebook."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -12,14 +14,14 @@ from rich.text import Text
 
 from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
-from beholder.chapter.finding import Finding
-from beholder.chapter.numbers import number
-from beholder.comparison.family import VERDICTS
+from beholder.chapter.finding import CHECK, Finding
+from beholder.chapter.numbers import ABSENT, number, picture, plural
+from beholder.comparison.family import DIFFERENCE, NAMES, VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
 from beholder.report.facts import conflicts, people, unbalanced
-from beholder.report.report import Report
-from beholder.report.scorecard import CELLS, Card, Line, scorecard
+from beholder.report.report import NOISE, Report, Section
+from beholder.report.scorecard import CELLS, Line, scorecard
 
 if TYPE_CHECKING:
     import altair as alt
@@ -28,14 +30,16 @@ if TYPE_CHECKING:
 
 
 GAP = 2
-MOST = 34  # lines of the scorecard, headings included
+TOP = 5  # answers and known truths that the terminal shows; the report has all
 MOST_MOVED = 5
-WIDE = 100  # columns from which on questions are written out
+ENDLESS = 10_000  # columns of a pipe or a log, where nothing is cut and nothing is broken
 
 
 def print_summary(report: Report, console: Console, *, verbose: bool = False) -> None:
-    """One line for every question: verdict, number, interval, n. With `verbose`, sentences and tables."""
+    """The answers that matter most, a line each, and where the rest is. With `verbose`, sentences and tables."""
     # Names are shown as they are, whatever brackets they hold.
+    if not console.is_terminal:
+        console = Console(file=console.file, width=ENDLESS, highlight=False, color_system=None)
     if report.results["value"].is_null().all():
         console.print("Nothing could be measured.")
     findings, sensitivity = [each for section in report.sections for each in section.findings], report.sensitivity
@@ -56,39 +60,64 @@ def print_summary(report: Report, console: Console, *, verbose: bool = False) ->
         console.print(remark)
     if sensitivity is not None:
         _print_table(sensitivity._replace(rows=sensitivity.rows[: None if verbose else MOST_MOVED]), console)
-    _print_scorecard(scorecard(report), console)
+    for section in report.sections:
+        _print_planted(section, console)
+    _print_answers([line for card in scorecard(report) for line in card.lines], console, verbose=verbose)
 
 
-def _print_scorecard(cards: list[Card], console: Console) -> None:
-    """At most MOST lines; beyond, the page has the rest."""
-    lines = [line for card in cards for line in card.lines]
-    room = MOST - 2 * len(cards)
-    kept = sorted(lines, key=lambda line: VERDICTS.index(line.finding.verdict))[: max(room, 1)]
-    for card in cards:
-        mine = [line for line in card.lines if line in kept]
-        if mine:
-            title = f"\n[bold]{escape(one_line(card.model))}[/bold], {escape(card.title)}, on {escape(card.dataset)}"
-            console.print(title, no_wrap=True, overflow="ellipsis")
-            console.print(_card(mine, console.width))
-    if len(kept) < len(lines):
-        console.print(f"[dim]{len(lines) - len(kept)} more questions are on the page.[/dim]")
+def _print_planted(section: Section, console: Console) -> None:
+    """The first of what was planted beside what was found, where there is such a thing."""
+    if section.planted is None:
+        return
+    table, rest = section.planted, len(section.planted.rows) - TOP
+    notes = [f"{rest} more are in the report."] if rest > 0 else []
+    title = next((each.headline for each in section.findings if each.role == CHECK), table.title)
+    _print_table(table._replace(title=title, rows=table.rows[:TOP], notes=tuple(notes)), console)
 
 
-def _card(lines: list[Line], width: int) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, show_header=False, width=width)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(no_wrap=True, justify="right")
-    for line in lines:
-        shown, interval = line.finding.shown, f" ({line.interval})" if line.interval else ""
-        table.add_row(
-            Text(line.finding.marked, style="bold" if shown else "dim"),
-            Text(one_line(line.question if width >= WIDE else line.short), style="" if shown else "dim"),
-            Text.assemble((line.number, "bold" if shown else ""), (interval, "dim")),
-            Text(f"n={line.n}{'' if line.counts == 'images' else f' {line.counts}'}" if line.n else "", style="dim"),
-        )
-    return table
+def _print_answers(lines: list[Line], console: Console, *, verbose: bool) -> None:
+    """One line for every answer, never cut: differences first, the most unequal on top; and where the rest is."""
+    lines = sorted((line for line in lines if line.finding.role != CHECK), key=lambda line: _rank(line.finding))
+    counts = Counter(line.finding.said for line in lines)
+    several = len({line.finding.model for line in lines}) > 1
+    if lines:
+        listed = ", ".join(f"{NAMES[verdict]} {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
+        console.print(f"\n[bold]{number(len(lines), 'answer')}[/bold]: {listed}")
+    for line in lines[:TOP]:
+        console.print(_hanging(answer(line, several=several), console.width))
+    if (rest := len(lines) - TOP) > 0:
+        more = number(rest, "more answer is", "more answers are")
+        console.print(f"{more} {'above' if verbose else 'in the report; `beholder report --verbose` prints all'}.")
+
+
+def _rank(finding: Finding) -> tuple[bool, int, float]:
+    noise = re.search(NOISE, finding.model) is not None
+    return noise, VERDICTS.index(finding.said), -finding.distance
+
+
+def answer(line: Line, *, several: bool) -> Text:
+    """Verdict, answer, number with its interval, and how many it is about; whose it is, among `several` models."""
+    found, interval = line.finding, f", {line.interval}" if line.interval else ""
+    whose, text = f" ({one_line(found.model)})" if several else "", one_line(found.answer or found.headline).rstrip(".")
+    known = line.number == ABSENT or (not interval and re.search(r"\d", text) is not None)
+    about = "; ".join(filter(None, ("" if known else f"{line.number}{interval}", counted(line))))
+    rest = f". And {number(line.more, 'more answer', 'more answers')} like it" if line.more else ""
+    style = "" if found.said == DIFFERENCE else "dim"
+    told = (f"{found.badge}{whose}: ", f"bold {style}"), (text, style)
+    return Text.assemble(*told, (f" ({about})" if about else "", "dim"), (rest, "dim"))
+
+
+def counted(line: Line) -> str:
+    """How many people or things the number rests on; of both groups, where the finding names them."""
+    first, contrasts = next(iter(line.finding.rows), {}), line.finding.contrasts
+    if contrasts and (sides := contrasts[0].sides):
+        return " + ".join(f"{side.n:,} {plural(side.group)}" for side in sides)
+    return f"{line.n} {f'{picture(first)}s' if line.counts == 'images' else line.counts}" if line.n else ""
+
+
+def _hanging(text: Text, width: int) -> Text:
+    """A paragraph whose further lines stand below its words, not below its sign."""
+    return Text("\n  ").join(text.wrap(Console(width=width), width - 2))
 
 
 def _print_table(table: Table, console: Console) -> None:

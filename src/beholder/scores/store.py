@@ -40,7 +40,7 @@ from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.remote import RemotePath
 from beholder.core.types import Fields
-from beholder.datasets import DATASETS, load_dataset, own_data
+from beholder.datasets import DATASETS, load_dataset, own_data, require_asked
 from beholder.datasets.dataset import Dataset, ImageDigests
 from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
@@ -319,6 +319,7 @@ class Places:
     data: Path | None = None
     store: Place = Path("beholder-store")
     settings: Mapping[str, str] = field(default_factory=dict)
+    asked: bool = False  # whether this program's user named the data sets, and not a file of somebody's
 
 
 class Scored(NamedTuple):
@@ -361,6 +362,8 @@ def _opened(entry: Fields, places: Places) -> tuple[Dataset, Path | None]:
     """A data set of the record, and the folder that its pictures must lie in."""
     name, origin = str(entry.get("name")), str(entry.get("origin"))
     source = name if name in DATASETS else origin
+    if not places.asked:
+        require_asked(source, places.data)
     dataset = load_dataset(source, places.data, places.settings)
     if source in DATASETS and DATASETS[source].embedded:
         return dataset, None

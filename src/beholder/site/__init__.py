@@ -1,6 +1,6 @@
 """A static site of many runs and of the published tables: models × questions, with every number's interval."""
 
-import shutil
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ import polars as pl
 from jinja2 import FileSystemLoader
 
 from beholder._gate import UNDECIDED, Rule, judged
+from beholder._run import FILES as RUN_FILES
 from beholder._run import Run, load_run
 from beholder.chapter.numbers import Result, quantity
 from beholder.core.errors import UsageError
@@ -19,7 +20,7 @@ from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.drawing import chart_library, packed
 from beholder.report.facts import part_of
-from beholder.report.page import environment, template_text
+from beholder.report.page import environment, template_text, write_page
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
 from beholder.studies import STUDIES
@@ -43,14 +44,23 @@ class SiteRun(NamedTuple):
 
 
 def open_runs(folders: Iterable[Path]) -> list[SiteRun]:
-    """The runs, each under a name of its own."""
+    """The runs, each under a name of its own. Of a folder only data is taken, which is checked; never by a link."""
     runs: list[SiteRun] = []
     for folder in folders:
+        refuse_links(folder / name for name in RUN_FILES)
         base = slug(folder.resolve().name) or "run"
         taken = {each.name for each in runs}
         name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in taken)
         runs.append(SiteRun(name, folder, load_run(folder)))
     return runs
+
+
+def refuse_links(paths: Iterable[Path]) -> None:
+    """Raise for a link: where it leads is not ours to publish, nor to overwrite."""
+    if link := next((path for path in paths if path.is_symlink()), None):
+        raise UsageError(
+            f"{link} is a link to {os.readlink(link)}, and a site follows none. Put a file or folder there."
+        )
 
 
 def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataFrame:
@@ -137,7 +147,6 @@ def questions(numbers: pl.DataFrame, *, models: int = 2) -> list[Question]:
 
 TEMPLATES = Path(__file__).parent / "templates"
 FRONT = 8  # columns of a table on the front page
-RUN_FILES = ("report.html", "results.csv", "results.parquet", "findings.json", "prompts.csv", "run.json")
 POINT = ("model", "value", "low", "high", "date", "source", "reason")
 FACTS = ("parameters", "training_pairs", "released", "licence")
 
@@ -160,6 +169,7 @@ def build_site(
     folders: Sequence[Path], out: Path, *, rules: Sequence[Rule] = (), published: bool = True, title: str = ""
 ) -> Path:
     """Write the site into `out` and return its index."""
+    refuse_links(sorted(out.rglob("*")))
     runs = open_runs(folders)
     numbers = site_numbers(runs, published=published)
     if numbers.is_empty():
@@ -182,10 +192,10 @@ def build_site(
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
     for each in runs:
-        (out / "runs" / each.name).mkdir(parents=True, exist_ok=True)
-        for name in RUN_FILES:
-            if (each.folder / name).is_file():
-                shutil.copyfile(each.folder / name, out / "runs" / each.name / name)
+        folder = out / "runs" / each.name  # made anew of what was read and checked: no file is copied
+        each.run.save(folder)
+        each.run.save_findings(folder)
+        write_page(each.run.report, folder)
     return out / "index.html"
 
 

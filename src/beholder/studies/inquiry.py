@@ -81,6 +81,13 @@ class DataChoice(MeasureOptions):
     dataset: str | None = option(
         None, "Use another data set: a name, or folder:PATH, hf:NAME or wds:URI for your own images."
     )
+    people: Path | None = option(
+        None,
+        "Ask APA and P-FI about people of your own: a table with the columns image, gender, name, branch, occupation, "
+        "occupations … In place of --dataset; `folder:PATH` with such columns does the same.",
+        kind=Path,
+        parse=lambda given: Path(given) if given else None,
+    )
     settings: Mapping[str, str] = option(
         dict,
         "Change how the data set is read, NAME=VALUE (repeatable). `beholder data settings NAME` lists the settings.",
@@ -120,6 +127,12 @@ class DataChoice(MeasureOptions):
         min=1,
         recorded=True,
     )
+
+    def __post_init__(self) -> None:
+        if self.people is not None:
+            if self.dataset not in (None, own := f"folder:{self.people}"):
+                raise UsageError(f"--people {self.people} is the data set: leave out --dataset {self.dataset}.")
+            object.__setattr__(self, "dataset", own)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,8 @@ PLACE = ("model", "dataset", "metric", "subset", "group", "against", "concept", 
 CELL: dict[str, pl.DataType] = dict.fromkeys(("source", "place", *PLACE, "printed", "step", "unit"), pl.String())
 CELL |= {"printed": pl.Float64(), "step": pl.Float64()}  # the columns of a file of cells
 # The verdicts on a printed number
+BELOW = pl.col("step") / 2  # stands for all numbers from 0 to the printed bound `<0.01`: no other number is printed so
+P_VALUE = ".p_value"  # how the metric of a printed p ends, after that of its number
 EQUAL, WITHIN, DIFFERS = "equal within rounding", "within interval", "differs"
 CANNOT_BE, NOT_MEASURED = "cannot be", "not measured"
 
@@ -79,6 +81,9 @@ class Printed:
     sizes: Callable[[Path], Sizes] = lambda data: {}  # printed sizes of data sets, counted again in a folder of data
     impossible: Callable[[Cell], str | None] = lambda cell: None  # why a number cannot be what its table says
     partial: Callable[[Cell], str | None] = lambda cell: None  # why a run's value does not compare with the printed one
+    whole: Callable[[Cell], bool] = lambda cell: (
+        False
+    )  # whether `partial` alone says that, however many images were used
     explained: Callable[[Cell], str | None] = lambda cell: None  # what may explain that a run's value differs
     unlike: Callable[[Cell, str], str | None] = lambda row, model: None
     """Why a printed model's number is another quantity than a run's row; given the row and the catalogue's name."""
@@ -94,7 +99,9 @@ class Printed:
     @cached_property
     def cells(self) -> pl.DataFrame:
         """The printed figures; `model` is the catalogue's name and `printed_as` the paper's."""
-        figures = self.table.with_columns(pl.col("printed").cast(pl.Float64, strict=False), printed_as="model")
+        number, below = pl.col("printed").cast(pl.Float64, strict=False), pl.col("printed").str.starts_with("<")
+        printed = pl.when(below).then(BELOW).otherwise(number)
+        figures = self.table.with_columns(printed=printed, printed_as="model")
         return figures.drop_nulls("printed").with_columns(pl.col("model").map_elements(catalogued, pl.String))
 
     @property
@@ -130,6 +137,7 @@ class Printed:
         rows = self.cells.filter(pl.col(name).eq_missing(pl.lit(value or None)) for name, value in named.items())
         if (metric, subset) in self.no_neighbours:
             rows = rows.clear()
+        rows = rows.filter(pl.col("printed") != BELOW)
         return rows.select(model="printed_as", value="printed")
 
 

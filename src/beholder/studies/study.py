@@ -67,8 +67,8 @@ class MeasureOptions:
     )
     within: tuple[str, ...] = _setting(
         (),
-        "With --prompts: compare groups within the values of this column (repeatable), so that what it explains is not "
-        "held against them.",
+        "With --prompts or --people: compare groups within the values of this column (repeatable), so that what it "
+        "explains is not held against them.",
         parse=names_of,
     )
     shuffles: int = SHUFFLES
@@ -101,6 +101,11 @@ class Metric:
     """Whether it tells what shuffled labels give, whatever the model."""
     counts: str = "images"
     """What `n` counts."""
+
+    @property
+    def one_way(self) -> bool:
+        """Whether it is a difference of two groups, which has the opposite sign when seen from the other."""
+        return self.paired and self.landmark == 0
 
 
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:

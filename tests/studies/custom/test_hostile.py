@@ -59,7 +59,7 @@ def test_a_name_comes_out_whole(name: str):
     groups = {finding.rows[0]["group"] for finding in findings} | {finding.rows[0]["against"] for finding in findings}
     assert groups == {name, f"{name}!"}
     assert all(f"for {group}" in finding.sentence for finding in findings for group in groups)
-    gaps, first, _ = custom_tables(results)
+    gaps, _, first, _ = custom_tables(results)
     assert {cell.text for row in gaps.rows for cell in row[2:4]} == groups
     assert first.title == f"Prompts of level {name} by {name}"
     assert first.header == ["Prompt", "everyone (n = 20)", f"{name} (n = 10)", f"{name}! (n = 10)"]

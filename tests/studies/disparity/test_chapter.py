@@ -52,6 +52,6 @@ def test_three_groups_and_two_models_have_a_page_and_a_summary(three_groups: pl.
     for model in ("one", "two"):
         run.add(three_groups.with_columns(model=pl.lit(model)))
     assert "“b” less the rest" in render(run.report)
-    console = Console(record=True, width=120)
+    console = Console(record=True, width=120, force_terminal=True)
     print_summary(run.report, console, verbose=True)
     assert "“b” less the rest" in console.export_text()

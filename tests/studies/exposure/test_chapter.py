@@ -25,7 +25,7 @@ def test_the_page_names_the_captions_and_escapes_them(made: Callable[..., Run]):
 
 
 def test_the_terminal_shows_findings_and_tables(made: Callable[..., Run]):
-    console = Console(width=100, record=True, file=io.StringIO())
+    console = Console(width=100, force_terminal=True, record=True, file=io.StringIO())
     run = made()
     print_summary(run.report, console, verbose=True)
     text = console.export_text()

@@ -32,13 +32,13 @@ def test_hostile_groups_are_shown_as_text(gras_hostile: Run) -> None:
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_summary_is_compact(gras_full: Run, columns: int) -> None:
-    console = Console(file=io.StringIO(), width=columns, color_system=None)
+    console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None)
     print_summary(gras_full.report, console, verbose=True)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     lines = text.splitlines()
     assert "Bias scores" in text
     assert "The five largest gaps" in text
     assert "gras.group_mean" not in text
-    assert len(lines) < 130
+    assert len(lines) < 135  # at 60 columns answers are wrapped, never cut
     assert max(map(len, lines)) <= columns
     assert re.search(r"gender +kind .*19\.0", text)

@@ -17,10 +17,16 @@ def sentences() -> dict[str, Check]:
     return {check.rule: check for check in PRINTED.checks if "above the mean" in check.rule}
 
 
-def test_the_abstracts_valence_sentences_do_not_hold_for_blip2() -> None:
-    women, darkest = sentences().values()
-    assert (women.obey, women.of, women.exceptions) == (4, 5, ("blip2-opt-2.7b: 4 %",))
-    assert (darkest.obey, darkest.of, darkest.exceptions) == (4, 5, ("blip2-opt-2.7b: 10 %",))
+def test_two_of_the_abstracts_five_valence_sentences_do_not_hold_for_blip2() -> None:
+    *_, women = sentences().values()
+    kept = {check.rule.partition(" % ")[0]: (check.obey, check.exceptions) for check in sentences().values()}
+    assert kept == {
+        "Men have 60": (5, ()),
+        "Middle Eastern faces have 88": (5, ()),
+        "MST 8 to 10 have 80": (4, ("blip2-opt-2.7b: 10 %",)),
+        "MST 5 have 66": (5, ()),
+        "Women have 44": (4, ("blip2-opt-2.7b: 4 %",)),
+    }
     assert not women.holds
     assert "about 30 %" in women.finding
 

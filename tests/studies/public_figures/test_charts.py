@@ -14,14 +14,17 @@ from beholder.comparison.family import DIFFERENCE, NONE_FOUND
 from beholder.core.results import Row
 from beholder.studies.apa.printed import EIGHT
 from beholder.studies.public_figures.charts import (
+    SMALL,
     association_chart,
     axis_end,
     blocks,
+    by_size,
     drawn_pairs,
     dumbbells,
     merged_occupations,
     public_figure_charts,
 )
+from beholder.studies.public_figures.published import catalogued
 
 
 def test_every_kind_of_result_has_a_figure(apa_run: Run) -> None:
@@ -157,3 +160,17 @@ def test_one_word_of_a_pair_is_not_claimed_to_differ_by_the_published_ratio(make
     ]
     (pairs,) = blocks(make.run(*words, make.ratio("actors", 0.5, 0.4, 0.6)).results).values()
     assert [(pair.right, pair.shown) for pair in pairs] == [(False, False)]
+
+
+def test_several_models_stand_in_two_rows_by_size_as_in_figure_1(make: SimpleNamespace) -> None:
+    names = ["openai/clip-vit-large-patch14", "my-model", "openai/clip-vit-base-patch32", "ViT-B/16"]
+    rows = [make.share("apa.association", 0.5, subset="actors", concept="category")]
+    table = pl.concat([make.run(*rows).results.with_columns(model=pl.lit(name)) for name in names])
+    figures = [figure for figure in public_figure_charts(table) if figure.topic == "association"]
+    titles = [figure.title.rpartition(": models of ")[2] for figure in figures]
+    assert titles == ["up to 400 million parameters", "more than 400 million parameters", "unknown size"]
+    sizes = {name: entry.parameters for name in names if (entry := catalogued(name))}
+    order = list(by_size(table.to_dicts())[SMALL])
+    assert [row["model"] for row in order] == sorted((n for n in sizes if sizes[n] <= 400e6), key=sizes.__getitem__)
+    one = make.run(*rows).results
+    assert [figure.name for figure in public_figure_charts(one)] == ["association"]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
@@ -144,13 +144,22 @@ class Client:
             raise Declined(reply.status, *self._error_text(reply.body), self.where)
         try:
             if lines:
-                return [self._key.cut_from(json.loads(line)) for line in reply.body.splitlines() if line.strip()]
-            body = self._key.cut_from(json.loads(reply.body))
+                return [self._without_key(json.loads(line)) for line in reply.body.splitlines() if line.strip()]
+            body = self._without_key(json.loads(reply.body))
         except (ValueError, RecursionError):
             raise Garbled(f"the reply is no JSON: {self.clipped(reply.body.decode('utf-8', 'replace'))}") from None
         if isinstance(body, dict):
             self.tally.reply(body)
         return body
+
+    def _without_key(self, said: object) -> Any:
+        """A reply's JSON without the key, but for the answers: they are scored as they came, and are kept nowhere."""
+        cut = self._key.cut_from(said)
+        if isinstance(said, dict):
+            cut |= {name: said[name] for name in ("choices", "prompt_logprobs") if name in said}
+            if isinstance(response := said.get("response"), dict) and "body" in response:  # of a batch
+                cut["response"] = {**self._key.cut_from(response), "body": self._without_key(response["body"])}
+        return cut
 
     def clipped(self, text: str) -> str:
         """One short line without secrets."""

@@ -129,7 +129,8 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 def planted_table(results: pl.DataFrame) -> Table | None:
     """What was planted and what was found; None where nothing was planted."""
-    pairs = [pair for pair in comparisons(results) if pair.planted > 0]
+    planted = (pair for pair in comparisons(results) if pair.planted > 0)
+    pairs = sorted(planted, key=lambda pair: pair.row["metric"] != RATIO)
     if not pairs:
         return None
     return tabled(

@@ -1,12 +1,15 @@
 """The printed numbers of APA: Tables 5–8, the ratios that follow from their rows, and which figures cannot be."""
 
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 import polars as pl
 
+from beholder.core.errors import MissingData
+from beholder.datasets import load_dataset
 from beholder.datasets.apa import BRANCHES
-from beholder.studies.printed import Cell, Printed, Source
+from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
 
 EIGHT = "eight occupations, without actress"  # the variant of rows that were measured with `--options 8`
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
@@ -45,7 +48,40 @@ def _over_one() -> dict[tuple[str, str], float]:
     return {(model, gender): total for model, gender, total in sums.iter_rows() if total > 100 + CLOSE}
 
 
+def figure_sizes(pools: Mapping[str, Sequence[str]], data: Path) -> Sizes:
+    """People of every pool, women and men, parties, awards and sports, counted in the tables at hand."""
+    try:
+        people = load_dataset("apa", data).table
+    except MissingData:
+        return {}
+    counted = {"images": people.height, "identity pairs": int((people["branch"].value_counts()["count"] ** 2).sum())}
+    for pool, branches in pools.items():
+        mine = people.filter(pl.col("branch").is_in(branches))
+        counted |= {pool: mine.height, **{f"{group}, {pool}": n for group, n in mine["gender"].value_counts().rows()}}
+    for column in ("party", "academy_award"):
+        counted |= {f"{column} {value}": n for value, n in people[column].drop_nulls().value_counts().rows()}
+    counted["sports"] = people["sport"].drop_nulls().n_unique()
+    partial = part_of_source(people.height, sum(branch.images for branch in BRANCHES.values()))
+    return {("apa", what): Size(number, partial) for what, number in counted.items()}
+
+
+MISPRINTS = {  # counts of the text that other counts of the same paper contradict
+    (30, "woman, actors"): "30 women and 60 men are not the 100 actors; the appendix has 40 women",
+    (14, "sports"): "the appendix and the data have 16",
+    (1_942_777, "identity pairs"): "the branches' pairs add up to 231,977",
+    (109, "actors"): "actors and athletes are exchanged: 100 and 109 elsewhere",
+    (100, "athletes"): "actors and athletes are exchanged: 100 and 109 elsewhere",
+}
+
+
+def misprint(row: Cell) -> str | None:
+    """Why a count of the text cannot be."""
+    return MISPRINTS.get((row["printed"], row["concept"])) if row["metric"].endswith(".count") else None
+
+
 def _impossible(row: Cell) -> str | None:
+    if wrong := misprint(row):
+        return wrong
     total = _over_one().get((row["model"], row["group"]))
     if total is None or row["place"] != "Table 5":
         return None
@@ -87,9 +123,12 @@ PRINTED = Printed(
             (NAMED_OTHERWISE, FLOAT16),
             half_precision=True,
         ),
+        Source("apa_text", f"{PAPER}, text and Appendix A", "people, parties, awards, sports and identity pairs"),
     ),
     impossible=_impossible,
+    sizes=partial(figure_sizes, {**POOLS, **{branch: (branch,) for branch in BRANCHES}}),
     partial=lambda row: other_people(row) or other_options(row, row["model"]),
+    whole=lambda row: True,
     unlike=other_options,
     no_neighbours=(("apa.occupation_probability", "actors"),),  # Table 5 does not say which column is actress
 )

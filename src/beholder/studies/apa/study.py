@@ -12,8 +12,9 @@ from beholder.glasshouse.world import prompts as drawn_prompts
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import Task
 from beholder.studies.apa.printed import EIGHT, POOLS
-from beholder.studies.apa.prompts import NAME_PROMPT, OCCUPATIONS, association_prompts
+from beholder.studies.apa.prompts import CATEGORIES, NAME_PROMPT, OCCUPATIONS, association_prompts
 from beholder.studies.public_figures import study as figures
+from beholder.studies.public_figures.declared import Asker, Wordings, read_wordings
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.published import scale_rows
@@ -22,11 +23,12 @@ from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Meas
 DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
 
 
-def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS)) -> list[Task]:
+def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS), wordings: Wordings | None = None) -> list[Task]:
     """Two tasks for each branch: association prompts and names."""
     if dataset.name == "glasshouse":
         return drawn_tasks(dataset)
-    return figures.figure_tasks("apa", partial(association_prompts, options=options), NAME_PROMPT, dataset)
+    asker = Asker("apa", CATEGORIES, NAME_PROMPT, wordings or {})
+    return figures.figure_tasks(asker, partial(association_prompts, options=options), dataset)
 
 
 def drawn_tasks(dataset: Dataset) -> list[Task]:
@@ -62,18 +64,19 @@ OPTIONS = (
         "numbers of CLIP and OpenCLIP look made so. Default: 9.",
         int,
     ),
+    figures.TEMPLATES,
 )
 
 
 def configured(study: Study, options: Fields) -> Study:
-    """APA with as many occupations as the user asks for."""
-    number = int(options["options"])
+    """APA with as many occupations as the user asks for, and in the user's languages."""
+    number = int(options.get("options", len(OCCUPATIONS)))
     if number not in (len(OCCUPATIONS), len(OCCUPATIONS) - 1):
         raise UsageError(f"--options {number} is not a choice of APA's occupations: 9 (all), or 8 (without actress).")
-    return apa_study(number)
+    return apa_study(number, read_wordings(options["templates"]) if "templates" in options else None)
 
 
-def apa_study(options: int = len(OCCUPATIONS)) -> Study:
+def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None) -> Study:
     """APA with nine occupations as in the released prompts, or with eight of them."""
     measures = figures.public_figure_measures("apa", {**POOLS, **DRAWN_POOLS})
     if options < len(OCCUPATIONS):
@@ -86,7 +89,11 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
         "often as men? Whom does it know by name?",
         citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
         "Models (2025; marked “not intended for distribution or citation”)",
-        asks=Asks(datasets=("apa", "glasshouse"), tasks=partial(apa_tasks, options=options), limit_by="branch"),
+        asks=Asks(
+            datasets=("apa", "glasshouse"),
+            tasks=partial(apa_tasks, options=options, wordings=wordings),
+            limit_by="branch",
+        ),
         measures=Measures(
             functions=measures,
             metrics=figures.public_figure_metrics("apa"),
@@ -102,7 +109,7 @@ def apa_study(options: int = len(OCCUPATIONS)) -> Study:
                 "Intervals show how far numbers could move with photographs of other people, not with other prompts.",
             ),
             of_photographs=(
-                "The people are US public figures. What holds for them need not hold for others.",
+                "APA's people are US public figures. What holds for them need not hold for others.",
                 "The source's tables know two genders. People of other genders are not represented.",
             ),
         ),

@@ -14,10 +14,10 @@ from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
 from beholder.prompts.prompt_set import ONE_LEVEL
-from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS
+from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS, SELECTION
 
 # What is measured, by the metric that says how it differs
-BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in KINDS}
+BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in (*KINDS, *SELECTION)}
 BELIEF = "custom.probability"
 MEASURED = {
     BELIEF: ("Belief in “{}”", "Mean belief in “{}”"),
@@ -176,6 +176,10 @@ JUDGED = (
     f"Bold: a difference was found. Intervals and p hold for all prompts, groups and attributes together. {INTERVALS}"
 )
 TESTED: tuple[Column, ...] = (("p", chapter.p_cell), ("n", "n"))
+IMPACT = (
+    "How often a group scores above the median person, over how often the most selected group does. Below 0.8 breaks "
+    f"the four-fifths rule, if the prompt is one that people would want to score high on. {INTERVALS}"
+)
 TABLES: dict[str, tuple[str, str, list[Column]]] = {
     "gap": (
         "Gaps between groups",
@@ -226,6 +230,9 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
         verdict: Column = ("Verdict", lambda row: Cell(row["equivalence"], strong=True))
         columns = [("Bound", lambda row: points(row["value"])), verdict]
         yield _table(part, rows, LEFT, columns, title, caption)._replace(notes=chapter.MEANINGS)
+    if rows := differences(part, "impact_ratio"):
+        columns = [("Group", "group"), ("Impact ratio", chapter.ratio_cell), *TESTED]
+        yield _table(part, rows, LEFT, columns, "Impact ratios", IMPACT)._replace(long=True)
     yield from _balance_tables(part)
     rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
     for level in dict.fromkeys(row["template"] for row in rows):

@@ -17,6 +17,7 @@ import polars as pl
 from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
 from beholder.comparison.groups import COLUMNS as PERSON_COLUMNS
 from beholder.comparison.groups import REST, Groups, Strata, additive_strata, crossings, groups_of, people_of, strata_of
+from beholder.comparison.impact import MOST_SELECTED, Impact, impacts
 from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
@@ -52,6 +53,12 @@ KINDS = {
     "interaction": "how far an intersection of two attributes departs from what they add up to; 0: not",
     "equivalence": "the smallest δ within which all groups are shown to lie (needs --delta)",
 }
+# What is said about people who score above the median person: two more of each metric of a single prompt
+SELECTION = {
+    "selection_rate": "of a group's people, the share who score above the median person",
+    "impact_ratio": "a group's selection rate over that of the most selected group; 1: alike; below 0.8 breaks the "
+    "four-fifths rule, if the prompt is one that people would want to score high on",
+}
 BALANCE = "custom.balance"
 MOST_UNBALANCED = 3  # labels of which the balance is reported for each attribute
 TOGETHER = "interval and p hold for all prompts, groups and attributes together"
@@ -63,6 +70,10 @@ def gap_metrics() -> Iterator[Metric]:
         for ending, meaning in KINDS.items():
             name, landmark = start + ending, None if ending == "equivalence" else 0.0
             yield Metric(name, "prompts", PROBABILITY, f"{WHAT[base]}: {meaning}", landmark, paired=ending == "gap")
+    for base, start in list(DIFFERENCES.items())[:3]:
+        for ending, unit, landmark in (("selection_rate", PROBABILITY, None), ("impact_ratio", "ratio", 1.0)):
+            meaning = f"{WHAT[base]}: {SELECTION[ending]}"
+            yield Metric(start + ending, "prompts", unit, meaning, landmark, counts="people")
     meaning = "share of a group's people who have a value of another label that is spread unequally over the groups"
     yield Metric(BALANCE, "prompts", PROBABILITY, meaning, counts="people")
 
@@ -110,6 +121,7 @@ class Family:
         compared = [*self._gaps(), *self._slopes(), *self._intersections()]
         for (_, rows), judged in zip(compared, judge([part for part, _ in compared]), strict=True):
             yield from rows(judged)
+        yield from self._impacts()
         yield from self._balance()
 
     def _gaps(self) -> Iterator[Compared]:
@@ -212,6 +224,21 @@ class Family:
                     row = column.row("interaction", one.value, n, cells.attribute)._replace(note=TOGETHER)
                     yield one.on(row, least=-1.0, most=1.0)
 
+    def _impacts(self) -> Iterator[Row]:
+        """Selection rates and impact ratios of every prompt, by category and by intersection: a family of their own."""
+        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        crossed = [cells.large(self.people, scored) for _, _, cells in crossings(self.groups)]
+        every = [*self.groups, *(cells for cells in crossed if len(cells.names) > 1)]
+        columns = [column for column in self.columns if column.metric not in AMONG[1:]]
+        values = np.stack([column.values for column in columns], axis=1) if columns else np.empty((len(self.values), 0))
+        rng, shuffles = self.options.rng(), self.options.shuffles
+        for found in impacts(values, every, self.people, rng, shuffles=shuffles) if columns else ():
+            row = columns[found.column].row("selection_rate", found.rate, found.people, found.groups.attribute)
+            row = row._replace(group=found.group)
+            yield row
+            if found.ratio is not None:
+                yield _impact_row(row, found)
+
     def _balance(self) -> Iterator[Row]:
         """Other labels that groups differ in, and that they were not compared within."""
         used = {*KEYS, *PERSON_COLUMNS, *self._labels.columns, self.people.column}
@@ -223,6 +250,13 @@ class Family:
                     for group, share in shares.items():
                         row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
                         yield row._replace(concept=found.column, template=value)
+
+
+def _impact_row(row: Row, found: Impact) -> Row:
+    note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
+    metric = row.metric.replace("selection_rate", "impact_ratio")
+    row = row._replace(metric=metric, value=None, unit="ratio", against=MOST_SELECTED, note=note)
+    return found.ratio.on(row, least=0.0) if found.ratio else row
 
 
 PROMPTS = 10

@@ -1,6 +1,7 @@
 """GRAS: which traits does a model attribute to which groups? Differences in P(Yes), and the published bias score."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -11,11 +12,12 @@ from scipy.special import ndtr
 
 from beholder.comparison.groups import group_by, people_of, strata_of
 from beholder.comparison.power import Scores
-from beholder.core.errors import UsageError
+from beholder.core.errors import MissingData, UsageError
 from beholder.core.results import Row
 from beholder.core.types import Fields
+from beholder.datasets import load_dataset
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.faces import as_released
+from beholder.datasets.faces import AIFACE, BALANCE, as_released
 from beholder.datasets.glasshouse import FACES_NAME
 from beholder.glasshouse.planted import PLANTED_TRAITS
 from beholder.prompts.prompt_set import read_templates
@@ -23,7 +25,7 @@ from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.gras import prompts
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS, WITHIN
 from beholder.studies.gras.measures import gras_rows
-from beholder.studies.printed import CELL, Printed, Source
+from beholder.studies.printed import CELL, P_VALUE, Cell, Printed, Size, Sizes, Source
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
@@ -132,7 +134,8 @@ OPTIONS = (
     Option(
         "templates",
         "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
-        "or the concept).",
+        "or the concept). With apa or pfi: how people of your own are asked in other languages (language, level, text "
+        "and options).",
     ),
 )
 
@@ -223,12 +226,49 @@ RESULTS = "92,000 group means, statistics and p-values, 5 models"
 SOURCES = (
     Source("gras_scores", f"{PAPER}, text and abstract", OF_SCORES, (SATURATED,)),
     Source("gras_valence", f"{PAPER}, valence table", "the one cell that deviates; the others are not at hand"),
+    Source("gras_text", f"{PAPER}, text", "images, and images of each group"),
     Source("gras_results", f"{PAPER}, result files", RESULTS, on_request=True),
 )
+
+
+def _sizes(data: Path) -> Sizes:
+    """Images of the lists at hand, and the fewest of any group of an attribute."""
+    counted = dict[str, int]()
+    with suppress(MissingData):
+        table = load_dataset("gras", data).table
+        parts = {"fairface": "FairFace images", AIFACE: "AI-Face images"}
+        counted |= {"images": table.height, **{parts[name]: n for name, n in table["part"].value_counts().rows()}}
+        known = [name for name in BALANCE if name in table.columns]
+        for name in known:
+            counts = table[name].drop_nulls().value_counts()["count"].to_list()
+            counted |= {f"of each {name}": min(counts)} if counts else {}
+    return {("gras", what): Size(number) for what, number in counted.items()}
+
+
+def _n_printed(row: Cell) -> int | None:
+    """How many images, or traits, a printed number is over; None where it is not told."""
+    kind, attribute = row["metric"].removeprefix("gras.").removesuffix(P_VALUE), row["subset"]
+    if kind == "group_mean":
+        return BALANCE.get(attribute)
+    if kind in ("welch", "overall_mean"):
+        return 1440 if attribute == "skin_tone" else 3570
+    return {"bias_score": 100, "fairness_score": 100, "valence_share": 50}.get(kind)
+
+
+def _of_others(row: Cell) -> str | None:
+    whole = _n_printed(row)
+    if whole is None or row["n"] is None or row["n"] == whole:
+        return None
+    return f"this run is over {row['n']:,}, the printed value over {whole:,}"
+
+
 GIVE_14 = "the authors' own group means give 14; every other cell of the printed table follows from them"
 PRINTED = Printed(
     Path(__file__).with_name("printed.csv"),
     SOURCES,
     more=result_cells,
+    sizes=_sizes,
+    partial=_of_others,
+    whole=lambda row: row["metric"].startswith(("gras.group_mean", "gras.welch")),
     impossible=lambda cell: GIVE_14 if cell["source"] == "gras_valence" else None,
 )

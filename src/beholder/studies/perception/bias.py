@@ -18,7 +18,7 @@ from beholder.comparison.groups import Groups, People
 from beholder.comparison.means import ShuffledGroups, compare_groups
 from beholder.core.results import Row
 from beholder.core.types import Array, Codes
-from beholder.metrics.association import descending, ndkl, skew_at_k, spreads, unmarked
+from beholder.metrics.association import correct_rank, descending, first, ndkl, skew_at_k, spreads, unmarked
 from beholder.metrics.clustered import CellMeans
 from beholder.metrics.intervals import Resampler, mean_interval
 from beholder.studies.perception.design import paired
@@ -29,6 +29,7 @@ from beholder.studies.study import MeasureOptions
 
 OWN_WORDS = {"woman": "female", "man": "male"}
 LOGARITHM, NATS = "natural logarithm", "nats"
+ONE_SIDED = "one-sided permutation of equal halves (Eq. 7)"
 TOP = (1000, 100)  # the study's k, and one for smaller sets; each only where it is at most half of what is ranked
 EVEN = 1e-12
 
@@ -36,6 +37,7 @@ EVEN = 1e-12
 def bias_rows(judged: Judged, options: MeasureOptions, tops: Sequence[int] = ()) -> Iterator[Row]:
     """Every conventional metric of every attribute with two groups or more."""
     attributes = [groups for groups in judged.groupings if groups.attribute in GROUPED]
+    yield from _recognised_rows(judged, attributes, options)
     if judged.has_neutral:
         yield from _markedness_rows(judged, attributes, options)
     for groups in attributes:
@@ -71,6 +73,29 @@ def _markedness_rows(judged: Judged, attributes: Sequence[Groups], options: Meas
             made.append((gap, judged.compare(either, kept, rng, options)))
     for (row, compared), verdicts in zip(made, judge([each.part for _, each in made]), strict=True):
         yield from compared.rows(verdicts, row, 0, landmark=row.landmark or 0.0, reach=100.0)
+
+
+def _recognised_rows(judged: Judged, attributes: Sequence[Groups], options: MeasureOptions) -> Iterator[Row]:
+    """Per cent of a group's images that its own word fits best among the groups' words, and the groups' mean."""
+    for groups in attributes:
+        words = [OWN_WORDS.get(name.lower(), name.lower()) for name in groups.names]
+        if len(words) < 2 or not set(words) <= set(judged.words):
+            continue
+        cosine = judged.cosine[:, [judged.words.index(word) for word in words]]
+        inside = groups.codes >= 0
+        ranks = correct_rank(cosine, np.eye(len(words), dtype=bool)[groups.codes])
+        hits, shares = first(ranks), list[float]()
+        note = f"its word among {', '.join(words)}; a tie is no hit"
+        row = Row("perception.recognised", None, 0, "per cent", groups.attribute, chance=100 / len(words), note=note)
+        for code, name in enumerate(groups.names):
+            mine = groups.mask(code)
+            low, high = mean_interval(hits[mine], Resampler(judged.people.codes[mine], options.rng(), options.draws))
+            shares.append(float(hits[mine].mean()))
+            own = row._replace(group=name, value=100 * shares[-1], n=int(mine.sum()), low=100 * low, high=100 * high)
+            yield own
+        yield row._replace(
+            value=100 * float(np.mean(shares)), n=int(inside.sum()), note=f"mean over the groups; {note}"
+        )
 
 
 def _markedness_gap(groups: Groups, pair: tuple[str, str], plain: dict[str, Array]) -> tuple[Row, Array]:
@@ -114,13 +139,32 @@ def _sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: Measure
     for (kept, effects, compared), verdicts in zip(made, judge([each.part for *_, each in made]), strict=True):
         first, second = pairs(kept.names)[0]
         value = effects[kept.mask(first)].mean(axis=0) - effects[kept.mask(second)].mean(axis=0)
+        p_values = _one_sided(effects, kept, options) if options.compat else None
         n = int((kept.codes >= 0).sum())
         for column, name in enumerate([*judged.names(), MEAN]):
             row = Row("perception.sc_weat", float(value[column]), n, "standard deviations", kept.attribute)
             over = f"mean over {counts[column]} {things[column]}{'s' if counts[column] > 1 else ''}"
             note = f"{over}; interval and p hold for all {len(made) * len(counts)} at once"
             row = row._replace(group=first, against=second, concept=name, note=note)
-            yield from compared.rows(verdicts, row, column)
+            published, *within = compared.rows(verdicts, row, column)
+            yield published if p_values is None else as_printed(published, float(p_values[column]), ONE_SIDED)
+            yield from within
+
+
+def _one_sided(effects: Array, groups: Groups, options: MeasureOptions) -> Array:
+    """Eq. 7: how often halves drawn at random lie farther apart, in the same direction, than the two groups do."""
+    halves = [effects[groups.codes == code].T for code in (0, 1)]
+    chance = {"alternative": "greater", "n_resamples": options.shuffles, "batch": 64, "rng": options.rng()}
+    return np.asarray(stats.permutation_test(halves, _apart, vectorized=True, axis=-1, **chance).pvalue)
+
+
+def _apart(first: Array, second: Array, axis: int) -> Array:
+    return np.asarray(first.mean(axis=axis) - second.mean(axis=axis))
+
+
+def as_printed(row: Row, p_value: float, test: str) -> Row:
+    """A row with the paper's own p, which holds for this number alone; the verdict stays the engine's."""
+    return row._replace(p_value=p_value, p_at_most=None, note=join((row.note, f"p as printed: {test}, uncorrected")))
 
 
 def _equally_many(groups: Groups) -> Groups:
@@ -283,6 +327,8 @@ def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
     before, after = both.T
     words = {word: judged.cosine[:, judged.words.index(word)] for word in CONTROLS if word in judged.words}
     yield from _density_rows(groups, {"neutral": judged.neutral, "cosine": before, "delta_cosine": after, **words})
+    after_words = {word: judged.delta[:, judged.words.index(word)] for word in words}
+    yield from (row._replace(metric="perception.delta_density") for row in _density_rows(groups, after_words))
     yield from _correlation_rows(judged)
     if rest is not None:
         yield from _density_rows(rest.finest, {AT_REST: rest.neutral})
@@ -291,18 +337,30 @@ def neutral_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         yield from _narrowing_rows(judged, both, options)
         if judged.designed:
             yield from _seed_correlation_rows(judged if rest is None else rest)
+            yield from _seed_rows(judged if rest is None else rest)
 
 
 def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
     """r between the neutral cosines of two groups over the seeds that both have, as in the study's Fig. S.14."""
     groups = judged.finest
-    for first, second in combinations(groups.names, 2):
-        a, b = _shared(judged, groups, first, second)
-        row = Row("perception.neutral_group_r", None, len(a), "correlation", groups.attribute, first, second)
+    for one, other in combinations(groups.names, 2):
+        a, b = _shared(judged, groups, one, other)
+        row = Row("perception.neutral_group_r", None, len(a), "correlation", groups.attribute, one, other)
         if len(a) <= FEWEST_SEEDS or np.ptp(a) <= ALIKE or np.ptp(b) <= ALIKE:
             yield row._replace(note=f"{FEWEST_SEEDS} shared seeds or fewer, or all alike")
         else:
             yield _correlated(row._replace(note="over the seeds that both groups have"), a, b)
+
+
+def _seed_rows(judged: Judged) -> Iterator[Row]:
+    """Every seed's neutral cosine in every group: the points of the study's Fig. S.14."""
+    table = judged.images.select(seed=pl.col(SEED).cast(pl.String)).with_columns(
+        value=pl.Series(judged.neutral), code=pl.Series(judged.finest.codes)
+    )
+    means = table.filter(pl.col("code") >= 0).group_by("seed", "code").agg(pl.col("value").mean(), n=pl.len())
+    for seed, code, value, n in means.sort("code", "seed").iter_rows():
+        row = Row("perception.neutral_seed", value, n, judged.unit, judged.finest.attribute, template=seed)
+        yield row._replace(group=judged.finest.names[code])
 
 
 def _correlated(row: Row, a: Array, b: Array) -> Row:
@@ -331,7 +389,11 @@ def neutral_test_rows(parts: Mapping[str | None, Judged], options: MeasureOption
     for (row, error, _), verdicts in zip(made, judge([part for *_, part in made]), strict=True):
         found = comparison_at(verdicts, (0, 0))
         if error > ALIKE:
-            yield found.on(row)._replace(value=found.value / error, low=None, high=None)
+            t = found.value / error
+            judged_row = found.on(row)._replace(value=t, low=None, high=None)
+            p_value = 2 * float(stats.t.sf(abs(t), row.n - 1))
+            printed = options.compat and SEED in parts[row.template].images.columns
+            yield as_printed(judged_row, p_value, "paired t-test") if printed else judged_row
         else:
             yield row._replace(note=f"{row.note}: too few, or all alike", verdict=found.verdict)
 

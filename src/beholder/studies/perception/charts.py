@@ -248,6 +248,8 @@ CAPTIONS = {  # by the figure's name; {unit} is that of the judgements
     "intervals: 1: an image that fits “person” fits any adjective; 0: the dimension does not depend on that.",
     "neutral-group-r": "Each group against the others: correlation of the neutral prompt's cosine over the seeds that "
     "both have, with 95 % intervals; 1: the same faces fit “person” in both groups.",
+    "neutral-seeds": "A point for each seed: the neutral prompt's cosine in the second group over that in the first, "
+    "{unit}; r over the seeds.",
     "brightness": "Where the grey values of pairs differ that differ in this alone. Signs are taken pixel by pixel; "
     "squares are their means. +1: the first is always brighter, −1: the second. About the pictures, not about the "
     "model.",
@@ -482,8 +484,11 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
     """Densities of the neutral prompt's score, of all dimensions before and after Δ, and of the control words."""
     scale, grouping, rows = factor({"unit": findings.score_unit(results)}), findings.finest(results), []
-    for name, panel in DENSITIES.items():
-        table = metric_rows(results, "density").filter(subset=name).to_dicts()
+    density, panelled_by = metric_rows(results, "density"), metric_rows(results, "delta_density")
+    panes = [(panel, density.filter(subset=name)) for name, panel in DENSITIES.items()]
+    panes += [(f"“{word}” after Δ", panelled_by.filter(subset=word)) for word in CONTROLS]
+    for panel, part in panes:
+        table = part.to_dicts()
         highest = max((row["value"] for row in table), default=0.0)  # each panel is as high as its highest line
         for row in table if highest > 0 else ():  # scores nearly alike: spikes between the points of the grid
             place = {"panel": panel, "group": group(row["group"], grouping)}
@@ -523,6 +528,26 @@ def _group_r(results: pl.DataFrame) -> Iterator[Figure]:
         yield _figure("neutral-group-r", title, group_dots(dots, "correlation over seeds"), "neutral")
 
 
+def _seeds(results: pl.DataFrame) -> Iterator[Figure]:
+    """The study's Fig. S.14: each seed's neutral cosine in one group against that in another, a panel a pair."""
+    scale, grouping = factor({"unit": findings.score_unit(results)}), findings.finest(results)
+    table, dots = metric_rows(results, "neutral_seed"), list[Result]()
+    for row in metric_rows(results, "neutral_group_r").drop_nulls("value").to_dicts():
+        names = findings.pair(row, grouping)
+        both = table.filter(group=row["group"]).join(table.filter(group=row["against"]), on="template")
+        place = {"panel": f"{names[1]} over {names[0]}\nr = {decimal(row['value'])}", "group": names[0]}
+        for seed, x, y in both.select("template", "value", "value_right").iter_rows():
+            dots.append({**place, "seed": seed, "at": round(scale * x, 4), "value": round(scale * y, 4)})
+    if dots:
+        unit, across = findings.printed_unit(results), span(row["at"] for row in dots)
+        panes = order(dots, "panel")
+        panels = Panels(panes, dict.fromkeys(panes, across), span(row["value"] for row in dots))
+        tips = ["seed:N", "at:Q", "value:Q"]
+        drawing = panelled(panels, [], dots, "at", "value", titles=(f"first group, {unit}", unit), tips=tips)
+        title = f"the same seeds in two groups, with the neutral prompt: {counted(len(panes), 'pair')}"
+        yield _figure("neutral-seeds", title, drawing, "neutral", unit)
+
+
 def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
     """Where the pictures of two groups differ in brightness: a map for each pair, and within each other group."""
     grouping, squares, means = findings.grouping_of(results), list[Result](), dict[str, float]()
@@ -549,4 +574,4 @@ def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
-CURVE_FIGURES = (_separation, _confounds, _neutral, _neutral_r, _group_r, _brightness)
+CURVE_FIGURES = (_separation, _confounds, _neutral, _neutral_r, _group_r, _seeds, _brightness)

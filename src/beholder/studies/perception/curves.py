@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from scipy import stats
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from beholder.comparison.family import FEWEST, Part, comparison_at, judge
 from beholder.comparison.groups import CROSSING, Groups, group_by
@@ -107,14 +108,17 @@ def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
 def followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[Judged, str | None]:
     """The images of an attribute's curve; single years of age are chosen by the study's rule, or put into bands."""
     levels = judged.images[attribute]
-    if attribute != "age" or judged.designed or levels.drop_nulls().n_unique() <= 10:
+    bands = levels.drop_nulls().n_unique() <= 10
+    if attribute != "age" or judged.designed or (bands and not options.compat):
         return judged, None
-    counts = levels.value_counts().filter(pl.col("count") >= FEWEST_OF_AN_AGE)
-    if counts.height >= FEWEST_AGES:
+    fewest_of = 1 if bands else FEWEST_OF_AN_AGE  # the study samples bands equally too
+    counts = levels.drop_nulls().value_counts().filter(pl.col("count") >= fewest_of)
+    if bands or counts.height >= FEWEST_AGES:
+        kind = "band of ages" if bands else f"age with {FEWEST_OF_AN_AGE} or more"
         fewest, rng = int(counts["count"].min()), options.rng()  # type: ignore[arg-type]
         images = [np.flatnonzero((levels == age).to_numpy()) for age in counts["age"]]
         chosen = np.sort(np.concatenate([rng.choice(of_age, fewest, replace=False) for of_age in images]))
-        return judged.rows(chosen), f"{fewest} images of each age with {FEWEST_OF_AN_AGE} or more"
+        return judged.rows(chosen), f"{fewest} images of each {kind}"
     mean_age = pl.col("age").mean().over("age_band").round(1)
     banded = judged.images.with_columns(mean_age) if "age_band" in judged.images.columns else judged.images
     few = f"bands of ages at their mean: {counts.height} single ages have {FEWEST_OF_AN_AGE} images"
@@ -236,6 +240,7 @@ def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         # Interactions tell the slopes of single attributes.
         if groups.attribute == EVERYONE or (judged.designed and groups.attribute not in CROSSED):
             continue
+        curves = list[list[list[Row]]]()
         for metric in MEANINGS:
             if judged.designed:
                 fits_of = fits_by_group(part, attribute, groups, DEGREES[metric])
@@ -248,8 +253,27 @@ def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             rows = [[row._replace(subset=subset, note=meaning) for row in own] for own in made.rows]
             if len(rows) > 1:
                 fits.append(made._replace(rows=rows))
+                curves.append(rows)
                 yield from (row for own in rows for row in own)
+        if len(curves) == len(MEANINGS) and FEWEST_GROUPS <= len(curves[0]) == len(curves[1]):
+            yield from _cluster_rows(*curves)
     yield from _departures([fit for fit in fits if len(fit.rows) >= FEWEST_GROUPS], options)
+
+
+def _cluster_rows(slopes: list[list[Row]], curvatures: list[list[Row]]) -> Iterator[Row]:
+    """Which groups' curves are alike: Ward's clusters of their coefficients in all dimensions (Fig. S.4, S.5)."""
+    numbers = np.array([[row.value for row in (*a, *b)] for a, b in zip(slopes, curvatures, strict=True)], np.float64)
+    spread = numbers.std(axis=0)
+    if not (known := spread > 0).any():
+        return
+    tree = linkage((numbers / np.where(known, spread, 1.0))[:, known], "ward")
+    kept = 1 + int(np.argmax(np.diff(tree[:, 2], prepend=0.0)[1:]))  # mergers before the farthest step
+    clusters = fcluster(tree, len(numbers) - kept, "maxclust")
+    note = f"of {len(set(clusters))}, by slope and curvature in all dimensions; noise makes clusters too: describes"
+    for rows, cluster in zip(slopes, clusters.tolist(), strict=True):
+        yield rows[0]._replace(
+            metric="perception.curve_cluster", value=float(cluster), unit="cluster", concept=None, note=note
+        )
 
 
 def _departures(fits: list[Fitted], options: MeasureOptions) -> Iterator[Row]:

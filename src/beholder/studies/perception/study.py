@@ -14,6 +14,7 @@ from beholder.core.errors import DataError, MissingData, UsageError
 from beholder.core.results import Row
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset
+from beholder.datasets.causalface import FILES
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
@@ -192,6 +193,12 @@ TRIALS = Trial(
 def _sizes(data: Path) -> Sizes:
     """The faces that the study takes. The labels tell, and the images need not be here."""
     sizes = dict[tuple[str, str], Size]()
+    with suppress(MissingData):
+        whole = load_dataset("causalface", data)
+        shared = whole.table.unique(["race", "gender", "seed", "varied"]).height
+        shared -= whole.table.unique(["race", "gender", "seed"]).height
+        hint = f"{len(whole):,} files; the unchanged picture, which every block has, is counted once"
+        sizes["causalface", "images"] = Size(len(whole) - shared, part_of_source(len(whole), FILES), hint)
     for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None)):
         with suppress(MissingData):
             whole, adults = load_dataset(source, data), load_dataset(name, data)
@@ -224,7 +231,7 @@ PRINTED = Printed(
             f"{PAPER}, Table S.2",
             "correlation between opposite dimensions' curves over smiling, lighting and pose, CLIP ViT-B/32",
         ),
-        Source("perception_text", f"{PAPER}, text", "sizes of two image sets"),
+        Source("perception_text", f"{PAPER}, text", "sizes of the three image sets"),
     ),
     sizes=_sizes,
     impossible=_impossible,

@@ -13,7 +13,7 @@ from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.charts import NAME as HERO
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import claimed_ratios, found, ratio_and_range
-from beholder.studies.public_figures.measures import GROUPS, correct_occupation
+from beholder.studies.public_figures.measures import GROUPS, words_of
 
 NAMES = {"apa": "APA", "pfi": "P-FI"}
 
@@ -36,9 +36,9 @@ def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Findi
 
 def _takes_most(row: Result, part: pl.DataFrame) -> str:
     """The wrong option whose share differs most between women and men."""
-    shares: dict[str, dict[str, float]] = {}
+    shares, words = dict[str, dict[str, float]](), words_of(part)
     for each in valued(part, "occupation_probability"):
-        right = {correct_occupation(row["subset"], group) for group in GROUPS}
+        right = {words.correct(row["subset"], group) for group in GROUPS}
         if each["subset"] == row["subset"] and each["concept"] not in right:
             shares.setdefault(each["concept"], {})[each["group"]] = each["value"]
     both = {concept: groups for concept, groups in shares.items() if len(groups) == len(GROUPS)}

@@ -1,14 +1,17 @@
-"""P-FI: the public-figure benchmark, APA's predecessor: the same photographs, earlier prompts."""
+"""P-FI: the public-figure benchmark, APA's predecessor: earlier prompts, asked about APA's photographs."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from beholder.core.types import Fields
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
-from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, other_people
+from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, figure_sizes, misprint, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
 from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, Source
 from beholder.studies.public_figures import study as figures
+from beholder.studies.public_figures.declared import Asker, read_wordings
 from beholder.studies.public_figures.published import scale_rows
 from beholder.studies.study import Asks, Measures, Plans, Study, Tells
 
@@ -50,6 +53,16 @@ def _first_right(level: str, words: tuple[str, ...]) -> list[Row]:
     return level_rows(level, with_article(words), {words[0]: ALWAYS})
 
 
+ASKER = Asker("pfi", POLITICIAN_CATEGORIES, NAME_PROMPT, {})
+
+
+def configured(study: Study, options: Fields) -> Study:
+    """P-FI with the user's wordings of other languages."""
+    asker = ASKER._replace(wordings=read_wordings(options["templates"]))
+    tasks = partial(figures.figure_tasks, asker, pfi_association_prompts)
+    return replace(study, asks=replace(study.asks, tasks=tasks))
+
+
 PFI = Study(
     name="pfi",
     title="P-FI: public figures",
@@ -58,9 +71,7 @@ PFI = Study(
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
     asks=Asks(
-        datasets=("apa",),
-        tasks=partial(figures.figure_tasks, "pfi", pfi_association_prompts, NAME_PROMPT),
-        limit_by="branch",
+        datasets=("apa",), tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts), limit_by="branch"
     ),
     measures=Measures(
         functions=figures.public_figure_measures("pfi", POOLS),
@@ -81,6 +92,8 @@ PFI = Study(
         printed="beholder.studies.pfi.study:PRINTED",
     ),
     default="data",
+    options=(figures.TEMPLATES,),
+    configure=configured,
 )
 
 
@@ -100,6 +113,10 @@ PRINTED = Printed(
             "identity scores given an image (Text) and given a name (Image), 9 models",
             (NAMED_OTHERWISE,),
         ),
+        Source("pfi_text", f"{PAPER}, text", "people of each kind"),
     ),
+    sizes=partial(figure_sizes, POOLS),
+    impossible=misprint,
     partial=other_people,
+    whole=lambda row: True,
 )

@@ -11,7 +11,7 @@ from beholder.chapter.numbers import Result, has_interval, listed, percent, plur
 from beholder.studies.public_figures import findings
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import NO_SAMPLE, WAYS
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
 PAPER_TABLES = {
@@ -85,11 +85,11 @@ def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
 
 
 def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Table:
-    decided = _keyed(deciding_rows(part, "bias_ratio").to_dicts(), "subset")
+    decided, words = _keyed(deciding_rows(part, "bias_ratio").to_dicts(), "subset"), words_of(part)
     apart = any(map(findings.within_branches, decided.values()))
 
     def right(row: Result) -> list[Result | None]:
-        answers = [(group, correct_occupation(row["subset"], group)) for group in GROUPS]
+        answers = [(group, words.correct(row["subset"], group)) for group in GROUPS]
         return [cells.get((row["model"], row["subset"], *each)) for each in answers]
 
     def deciding(row: Result) -> Result:
@@ -120,7 +120,7 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
 def _other_ratios(part: pl.DataFrame, row: Result) -> list[Result]:
     """b as published, by branch, for either word, and at its lowest and highest with one option left out."""
     pool = row["subset"]
-    words = f"either word: {either_word(correct_occupation(pool, GROUPS[0]))}"
+    words = f"either word: {words_of(part).of(pool)}"
     lines = [(words, each) for each in metric_rows(part, "either_word_ratio").filter(subset=pool).to_dicts()]
     branches = metric_rows(part, "branch_ratio").filter(concept=pool).to_dicts()
     lines += [(f"branch: {each['subset']}", each) for each in branches]
@@ -133,10 +133,10 @@ def _other_ratios(part: pl.DataFrame, row: Result) -> list[Result]:
 def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     rows = part.filter(pl.col("metric").str.contains(r"\.(?:occupation|either_word)_probability$"))
     cells = _keyed(rows.to_dicts(), "group", "concept")
-    gaps = _keyed(metric_rows(part, "occupation_gap").to_dicts(), "concept")
+    gaps, words = _keyed(metric_rows(part, "occupation_gap").to_dicts(), "concept"), words_of(part)
 
     def share(group: str) -> Callable[[Result], Cell]:
-        right = correct_occupation(pool, group)
+        right = words.correct(pool, group)
         return lambda row: chapter.percent_cell(
             cells.get((row["model"], group, row["concept"])), strong=row["concept"] == right
         )

@@ -13,8 +13,8 @@ from beholder.chapter.charts import INK, RATIO_TICKS, Axis, Figure, Layers, Rows
 from beholder.chapter.finding import by_model, deciding_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, span
 from beholder.studies.public_figures.findings import WAYS, claimed_ratios, found, reference, slope
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
-from beholder.studies.public_figures.published import AXES, Point, comparable_results, scale_points
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
+from beholder.studies.public_figures.published import AXES, Point, catalogued, comparable_results, scale_points
 
 NAME = "women-and-men"
 FAINT = 0.01  # an occupation with less belief for women and for men is not drawn, unless it is right
@@ -22,6 +22,9 @@ MOST = 24  # occupations that are drawn; among several models and pools each has
 ROW = 28  # height of one occupation in pixels: two lanes
 FAR = 0.6  # up to here an axis that ends earlier shows more; beyond, the whole belief is the natural frame
 LEVEL_COLOURS = {"category": "#9db8d2", "occupation": "#5b8fc0", "specialty": "#3a6ea5"}
+LARGEST_SMALL = 400e6  # parameters
+SMALL, LARGE = "models of up to 400 million parameters", "models of more than 400 million parameters"
+UNKNOWN_SIZE = "models of unknown size"
 SMALL_MARKS = " Small marks: published models."
 
 
@@ -73,15 +76,15 @@ def blocks(results: pl.DataFrame) -> Blocks:
     """Every model and pool with what was measured for both women and men."""
     made: Blocks = {}
     for model, part in by_model(results):
-        different = {row["subset"] for row in claimed_ratios(part) if found(row)}
+        different, words = {row["subset"] for row in claimed_ratios(part) if found(row)}, words_of(part)
         gaps = {(row["subset"], row["concept"]): row["value"] for row in valued(part, "occupation_gap") if found(row)}
         sides: dict[tuple[str, str], dict[str, Result]] = {}
         for row in merged_occupations(part):
             sides.setdefault((row["subset"], row["concept"]), {})[row["group"]] = row
         for (pool, concept), both in sides.items():
-            answers = {correct_occupation(pool, group) for group in GROUPS}
+            answers = {words.correct(pool, group) for group in GROUPS}
             # Where the right word depends on the gender, only both words together are right for women and men.
-            right = concept in (answers if len(answers) == 1 else set(map(either_word, answers)))
+            right = concept in (answers if len(answers) == 1 else set(map(words.whole, answers)))
             if set(both) >= set(GROUPS):
                 pair = Pair(both["woman"], both["man"], right, right and pool in different)
                 # Gaps are taken within branches: one that points the other way is not what the marks show.
@@ -94,8 +97,8 @@ def merged_occupations(results: pl.DataFrame) -> Rows:
     """Every occupation by group, with one row for both words of a pair where the run has it."""
     merged = valued(results, "either_word_probability")
     there = {(row["model"], row["subset"], row["concept"]) for row in merged}
-    rows = valued(results, "occupation_probability")
-    return [*(row for row in rows if (row["model"], row["subset"], either_word(row["concept"])) not in there), *merged]
+    rows, words = valued(results, "occupation_probability"), words_of(results)
+    return [*(row for row in rows if (row["model"], row["subset"], words.whole(row["concept"])) not in there), *merged]
 
 
 def drawn_pairs(pairs: list[Pair], most: int) -> list[Pair]:
@@ -173,16 +176,29 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
     rows = valued(results, "association")
     differ = any(row.get("landmark") is not None for row in rows)
     exchanged = "; where right answers differ, the belief on those of other people of the same gender" if differ else ""
-    if rows:
+    parts = by_size(rows)
+    for place, (size, mine) in enumerate(parts.items(), 1):
         yield Figure(
-            "association",
-            "Belief on the right answer, level by level",
+            "association" if place == 1 else f"association-{place}",
+            f"Belief on the right answer, level by level{f': {size}' if len(parts) > 1 else ''}",
             f"Mean share of belief on the right prompt, with 95 % intervals. Dashes: chance{exchanged}.",
-            association_chart(rows),
+            association_chart(mine),
             "association",
             wide=True,
-            answers=("association",),
+            answers=() if len(parts) > 1 else ("association",),
         )
+
+
+def by_size(rows: Rows) -> dict[str, Rows]:
+    """The rows of small, of large and of unknown models, each from the smallest up, as in the study's Fig. 1."""
+    entries = {model: catalogued(model) for model in charts.order(rows, "model")}
+    sizes = {model: entry.parameters or math.inf if entry else math.inf for model, entry in entries.items()}
+    parts: dict[str, Rows] = {}
+    for row in sorted(rows, key=lambda row: sizes[row["model"]]):
+        size = sizes[row["model"]]
+        name = UNKNOWN_SIZE if math.isinf(size) else SMALL if size <= LARGEST_SMALL else LARGE
+        parts.setdefault(name, []).append(row)
+    return parts
 
 
 def association_chart(rows: Rows) -> Layers:

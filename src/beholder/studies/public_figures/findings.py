@@ -6,6 +6,7 @@ Verdicts are those of the comparison; the words for branches, pools and occupati
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import polars as pl
 
@@ -25,7 +26,8 @@ from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURE
 from beholder.core.results import WITHIN
 from beholder.core.types import Entry
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
-from beholder.studies.public_figures.measures import GROUPS, LEVELS, correct_occupation, either_word
+from beholder.studies.public_figures.identity import DECLARED
+from beholder.studies.public_figures.measures import GROUPS, LEVELS, MIXED, Words, correct_occupation, words_of
 from beholder.studies.public_figures.published import AXES
 
 KINDS = ("bias", "occupations", "association", "identity", "scale")
@@ -105,8 +107,15 @@ def _p(row: Result) -> str:
 
 # Women and men: the ratio b
 
+
+class Shares(NamedTuple):
+    """The probabilities of occupations by pool, occupation and group, with one for both words of a pair."""
+
+    rows: Mapping[tuple[str, str, str], Result]
+    words: Words
+
+
 Sides = dict[str, Result]  # a probability for women and for men; empty where it was not measured for both
-Shares = Mapping[tuple[str, str, str], Result]
 Published = Mapping[tuple[str, str], Result]  # ratios as published, by metric and pool
 Beside = tuple[str, list[Result]]  # a sentence beside the claim, with its rows; empty where there is nothing to say
 
@@ -117,9 +126,10 @@ Called = Mapping[str, Mapping[str, int]]  # how many of a group are called what,
 def called(part: pl.DataFrame, pool: str) -> dict[str, dict[str, int]]:
     """How many women and men of a pool are called what: counts of first choices, one for both words of a pair."""
     counts: dict[str, dict[str, int]] = {}
+    words = words_of(part)
     for row in valued(part, "first_choice"):
         if row["subset"] == pool and row["n"]:
-            own, word = counts.setdefault(row["group"], {}), either_word(row["concept"])
+            own, word = counts.setdefault(row["group"], {}), words.whole(row["concept"])
             own[word] = own.get(word, 0) + round(row["value"] * row["n"])
     return counts
 
@@ -138,7 +148,7 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
     if not sides or row["concept"] is not None:
         return f"{_less_headline(row, sides)}."
     less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
-    right = [either_word(correct_occupation(row["subset"], group)) for group in (less, more)]
+    right = [sides[group]["concept"] for group in (less, more)]
     who = [_shown_as(row, less), plural(more)]
     if all(sum(counts.get(group, {}).values()) for group in GROUPS):
         most = [max(counts[group].items(), key=lambda each: each[1]) for group in (less, more)]
@@ -153,7 +163,9 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
             parts = [f"{_of(times[at], sides[group]['n'])} {who[at]}" for at, group in enumerate((less, more))]
             return f"The model calls {parts[0]} “{right[0]}”, and {parts[1]}."
     shares = told_apart(sides[less], sides[more])
-    return f"The model’s belief in {_right_words(row)} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
+    return (
+        f"The model’s belief in {_right_words(row, sides)} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
+    )
 
 
 def _of(times: int, n: int) -> str:
@@ -175,39 +187,38 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     for row in (*filter(found, claims), *apart):
         sides = _sides(row["subset"], None, shares)
         beside = [
-            _published_beside(row, published),
+            _published_beside(row, published, shares.words),
             _branches(row, [*branches, *claims]),
             _other_options(row, valued(part, "ratio_without")),
         ]
         made = _difference(row, sides, published, beside)
-        counts, words = called(part, _pool(row)), either_word(correct_occupation(_pool(row), GROUPS[0]))
+        counts, words = called(part, _pool(row)), shares.words.of(_pool(row))
         shown = _contrast(row, words, sides, counts if row["concept"] is None else {})
         yield made._replace(answer=_answer(row, sides, counts), contrasts=(shown,))
     named = different | {row["concept"] for row in apart}
     if alike := [row for row in claims if row["subset"] not in named]:
         both = [_sides(row["subset"], None, shares) for row in alike]
-        none = _no_difference(alike, both, published)
+        none = _no_difference(alike, both, published, shares.words)
         yield none._replace(contrasts=tuple(map(partial(_alike, part), alike, both)))
 
 
 def _alike(part: pl.DataFrame, row: Result, sides: Sides) -> Contrast:
-    word = either_word(correct_occupation(row["subset"], GROUPS[0]))
-    return _contrast(row, word, sides, called(part, row["subset"]))
+    return _contrast(row, words_of(part).of(row["subset"]), sides, called(part, row["subset"]))
 
 
 def _shares(part: pl.DataFrame) -> Shares:
-    """The probabilities of occupations by pool, occupation and group; with one for both words of a pair."""
+    """All of a model's rows."""
     metrics = ("occupation_probability", "either_word_probability")
     rows = [row for metric in metrics for row in valued(part, metric)]
-    return {(row["subset"], row["concept"], row["group"]): row for row in rows}
+    return Shares({(row["subset"], row["concept"], row["group"]): row for row in rows}, words_of(part))
 
 
 def _sides(subset: str, word: str | None, shares: Shares) -> Sides:
     """The probabilities of a word, or of the right ones, for women and for men; of either word where measured."""
     sides = {}
     for group in GROUPS:
-        own = word or correct_occupation(subset, group)
-        if row := shares.get((subset, either_word(own), group)) or shares.get((subset, own, group)):
+        own = word or shares.words.correct(subset, group)
+        if row := shares.rows.get((subset, shares.words.whole(own), group)) or shares.rows.get((subset, own, group)):
             sides[group] = row
     return sides if len(sides) == len(GROUPS) else {}
 
@@ -229,13 +240,13 @@ def _difference(row: Result, sides: Sides, published: Published, beside: list[Be
     return finding(row, "bias", headline, " ".join(filter(None, texts)), verdict=DIFFERENCE, effect=effect, more=more)
 
 
-def _published_beside(row: Result, published: Published) -> Beside:
+def _published_beside(row: Result, published: Published, words: Words) -> Beside:
     """The published measure, where the claim is about either word."""
     prefix, _, metric = row["metric"].partition(".")
     b = published.get((f"{prefix}.bias_ratio", row["subset"])) if metric == "either_word_ratio" else None
-    if b is None:
+    if b is None or words.of(row["subset"]) == MIXED:
         return "", []
-    women, men = (correct_occupation(row["subset"], group) for group in GROUPS)
+    women, men = (words.correct(row["subset"], group) for group in GROUPS)
     return f"The published measure, “{women}” for women over “{men}” for men, is {ratio_and_range(b)}.", [b]
 
 
@@ -285,11 +296,17 @@ def _less_headline(row: Result, sides: Sides) -> str:
         texts = told_apart(sides[less], sides[more])
         shares = f": {' against '.join(texts)}" if len(set(texts)) > 1 else ""
     who, than = f"{_group(row, less)} {_where(row)}", _group(row, more)
-    return f"{_capital(who)} get a lower mean probability of {_right_words(row)} than {than}{shares}"
+    return f"{_capital(who)} get a lower mean probability of {_right_words(row, sides)} than {than}{shares}"
 
 
-def _right_words(row: Result) -> str:
-    words = dict.fromkeys(correct_occupation(_pool(row), group) for group in reversed(GROUPS))
+def _right_words(row: Result, sides: Sides) -> str:
+    pool = _pool(row)
+    if not sides and correct_occupation(pool, GROUPS[0]) == pool:
+        return "the right occupation"
+    words = dict.fromkeys(correct_occupation(pool, group) for group in reversed(GROUPS))
+    for side in sides.values():
+        both = side["metric"].endswith(".either_word_probability")
+        words = dict.fromkeys(side["concept"].split(" or ") if both else [side["concept"]])
     return " or ".join(f"“{word}”" for word in words)
 
 
@@ -311,10 +328,10 @@ def _ratio_sentence(row: Result, sides: Sides, published: Published) -> str:
     within = f"; within branches {ratio(row['value'], numbers.ratio_decimals(row))}" if plain else ""
     interval = f"95 % interval {numbers.ratio_range(row)}" if has_interval(row) else "no interval"
     remark = f" {_capital(row['note'])}." if row["note"] else ""
-    return f"The mean probability of {_right_words(row)} {compared}{within} ({interval}; {sizes}).{remark}"
+    return f"The mean probability of {_right_words(row, sides)} {compared}{within} ({interval}; {sizes}).{remark}"
 
 
-def _no_difference(rows: list[Result], sides: list[Sides], published: Published) -> Finding:
+def _no_difference(rows: list[Result], sides: list[Sides], published: Published, words: Words) -> Finding:
     """Several pools in one finding, so that what is not found does not fill the page."""
     verdict, pools = verdict_of_rows(rows), listed([row["subset"] for row in rows])
     few = verdict == TOO_LITTLE
@@ -327,7 +344,7 @@ def _no_difference(rows: list[Result], sides: list[Sides], published: Published)
     if known := [row for row in rows if has_interval(row)]:
         low, high = min(row["low"] for row in known), max(row["high"] for row in known)
         sentences.append(f"Ratios as low as {ratio(low)} or as high as {ratio(high)} are still possible.")
-    beside = [_published_beside(row, published) for row in rows]
+    beside = [_published_beside(row, published, words) for row in rows]
     sentence = " ".join(filter(None, [*sentences, *(text for text, _ in beside)]))
     more = [*rows[1:], *(side for each in sides for side in each.values()), *(row for _, b in beside for row in b)]
     return finding(rows[0], "bias", headline, sentence, verdict=verdict, more=more)
@@ -478,13 +495,13 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         branches, all_branches = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
         every = len(branches) == len(all_branches) > 1
         where = " in every branch" if every else f": {listed(list(map(people, branches)))}"
-        sentences += [EXCHANGED, TRAITS]
+        sentences += [_exchanged(rows), TRAITS]
         effect = numbers.log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     else:
         reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
         if reach:
             sentences.append(f"Up to {numbers.times(max(reach))} times what exchanged names get is still possible.")
-        sentences.append(EXCHANGED)
+        sentences.append(_exchanged(rows))
     first = (*known, *rows)[0]
     headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
     more = [row for row in rows if row is not first]
@@ -496,6 +513,14 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
         answer = f"The model knows {named} by name: the right one gets {right} of its belief, {exchanged}."
     told: Entry = {"answer": answer, "contrasts": shown}
     yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more, **told)
+
+
+def _exchanged(rows: list[Result]) -> str:
+    """Among whom names are exchanged: of people that a table declares, the labels that it has."""
+    labels = {label: 0 for row in rows for label in str(row["variant"] or "").removeprefix(WITHIN).split(", ") if label}
+    if not labels.keys() & set(DECLARED):
+        return EXCHANGED
+    return f"Names are exchanged among people with the same labels: {listed(list(labels))}."
 
 
 def _way(rows: list[Result]) -> str:

@@ -5,7 +5,7 @@ what the same scores give when names are exchanged among people with the same la
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +19,13 @@ from beholder.metrics.association import chance, correct_rank, correct_share, fi
 from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import correct_cells
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.public_figures.measures import Tested, tested_rows
+from beholder.studies.public_figures.measures import POOL, Tested, tested_rows
 from beholder.studies.rows import PROBABILITY, join, mean_row
 from beholder.studies.study import Matrices, MeasureOptions
 
 IDENTITY = "identity"  # the kind of the tasks that ask for names
 LABELS = ("gender", "race", "ethnicity", "party", "sport", "academy_award")  # names are exchanged within all of these
+DECLARED = ("occupation", "specialty")  # and, where the data declares what its people are, within these
 
 
 def identity_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
@@ -43,7 +44,7 @@ def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: 
         return
     names, people = (matrix.prompts["concept"].to_numpy().astype(str), matrix.images["name"].to_numpy().astype(str))
     cells, correct = matrix.logits, correct_cells(matrix.prompts, matrix.images)
-    same = same_labels(matrix.images, names)
+    same = same_labels(matrix.images, names, options.within)
     own = correct[:, same.names].astype(np.float64)
     for given, view, right, clusters, axis in (
         ("image", cells, correct, people, 1),
@@ -82,9 +83,10 @@ class SameLabels(NamedTuple):
         return f"{alone} people share {within} with nobody" if alone else None
 
 
-def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_]) -> SameLabels:
+def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_], within: Sequence[str] = ()) -> SameLabels:
     """Whose names may be exchanged. A label that a person does not have is a value of its own."""
-    labels = [name for name in LABELS if name in images.columns and images[name].n_unique() > 1]
+    every = dict.fromkeys((*LABELS, *(DECLARED if POOL in images.columns else ()), *within))
+    labels = [name for name in every if name in images.columns and images[name].n_unique() > 1]
     values = [pl.lit(""), *(pl.col(name).cast(pl.String).fill_null("") for name in labels)]
     of_person = images.unique("name", keep="first", maintain_order=True).select(
         pl.col("name").cast(pl.String), pl.concat_str(values, separator="\0").rank("dense") - 1

@@ -30,6 +30,7 @@ LEVELS = ("category", "occupation", "specialty")
 GROUPS = ("woman", "man")
 ASSOCIATION, RATIO = "association", "ratio"  # the kind of the tasks that ask what people are, and the unit of b
 Pools = Mapping[str, tuple[str, ...]]  # the branches of each pool
+POOL = "pool"  # the attribute that names the pool of a branch, where the data declares it
 
 # The right words
 
@@ -53,6 +54,41 @@ def either_word(occupation: str) -> str:
     return " or ".join(words_for(occupation))
 
 
+MIXED = "their own occupation"  # in place of a word where the people of a pool have several occupations
+
+
+class Words(NamedTuple):
+    """The words of a run: which is right in a pool for a group, and all words of an occupation."""
+
+    right: Mapping[tuple[str, str], str]
+    either: Mapping[str, str]
+
+    def correct(self, pool: str, group: str) -> str:
+        """The right word, as the data declares it or as APA has it."""
+        return self.right.get((pool, group)) or correct_occupation(pool, group)
+
+    def whole(self, word: str) -> str:
+        """An occupation by all its words."""
+        return self.either.get(word) or either_word(word)
+
+    def of(self, pool: str) -> str:
+        """The right occupation of a pool by all its words."""
+        return self.whole(self.correct(pool, GROUPS[0]))
+
+
+def words_of(part: pl.DataFrame) -> Words:
+    """Read off result rows: `expected` is the share of a group's pictures for which an occupation is right."""
+    metric = pl.col("metric").str
+    both = part.filter(metric.ends_with(".either_word_probability"))["concept"].unique().to_list()
+    either = {word: whole for whole in both for word in whole.split(" or ")}
+    rows = part.filter(metric.ends_with(".occupation_probability"), pl.col("expected") > 0).sort("expected")
+    right: dict[tuple[str, str], str] = {}
+    for pool, group, word in rows.select("subset", "group", "concept").iter_rows():
+        before = right.get((pool, group), word)  # the most frequent word comes last
+        right[pool, group] = word if either.get(before, before) == either.get(word, word) else MIXED
+    return Words(right, either)
+
+
 class Level(NamedTuple):
     """One level of one or several branches: images, shares of belief, and which cells are right."""
 
@@ -61,10 +97,22 @@ class Level(NamedTuple):
     shares: Array
     correct: Mask
     left_out: str | None
+    occupations: list[str]  # each concept by all words for the same thing: `actor or actress`
 
-    def share_of(self, words: Sequence[str]) -> Array:
-        """The share of belief on these words together."""
-        return np.asarray(self.shares[:, [self.concepts.index(word) for word in words]].sum(axis=1))
+    def share_of(self, occupation: str) -> Array:
+        """The share of belief on all words of an occupation together."""
+        return np.asarray(self.shares[:, [each == occupation for each in self.occupations]].sum(axis=1))
+
+    @property
+    def several_words(self) -> list[str]:
+        """The occupations of which more than one word is offered."""
+        return [each for each in dict.fromkeys(self.occupations) if self.occupations.count(each) > 1]
+
+    @property
+    def correct_in_either_word(self) -> Mask:
+        """Which cells are right if the other word of an occupation is right too."""
+        same = np.array(self.occupations)[:, None] == np.array(self.occupations)
+        return np.asarray(self.correct @ same)
 
     @property
     def right(self) -> list[str]:
@@ -82,15 +130,17 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     parts = [matrix.level(name).complete_rows() for matrix in matrices if matrix.level(name).prompts.height]
     parts = [part for part in parts if part.images.height]
     if not parts:
-        return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None)
+        return Level(pl.DataFrame(), [], np.empty((0, 0)), np.empty((0, 0), bool), None, [])
     total = sum(matrix.images.height for matrix in matrices)
     images = pl.concat([part.images.with_columns(branch=pl.lit(part.part)) for part in parts], how="diagonal")
+    concepts, declared = (parts[0].prompts[column].to_list() for column in ("concept", "dimension"))
     return Level(
         images,
-        parts[0].prompts["concept"].to_list(),
+        concepts,
         np.concatenate([softmax(part.logits) for part in parts]),
         np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
         f"{total - images.height} of {total} images lack a score" if images.height < total else None,
+        [either or either_word(concept) for concept, either in zip(concepts, declared, strict=True)],
     )
 
 
@@ -131,11 +181,19 @@ def has_both(groups: Groups) -> bool:
 def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> Iterator[Pool]:
     """Every pool whose occupations were scored."""
     scored = scored_branches(matrices)
-    for name, branches in pools.items():
+    for name, branches in (declared_pools([each.images for each in scored.values()]) or pools).items():
         level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
         if level.concepts:
             people, groups = people_of(level.images, options.person), women_and_men(level.images)
-            yield Pool(name, level, people, groups, strata_of(level.images, groups, ("branch",), people))
+            yield Pool(
+                name, level, people, groups, strata_of(level.images, groups, ("branch", *options.within), people)
+            )
+
+
+def declared_pools(tables: Sequence[pl.DataFrame]) -> dict[str, tuple[str, ...]]:
+    """The pools that the data declares; empty where it declares none."""
+    pairs = [row for table in tables if POOL in table.columns for row in table.select(POOL, "branch").unique().rows()]
+    return {pool: tuple(branch for other, branch in pairs if other == pool) for pool, _ in pairs}
 
 
 class Tested(NamedTuple):
@@ -228,10 +286,9 @@ def _women_less_men(
 
 def wrong_occupations(level: Level) -> tuple[list[str], Array]:
     """The occupations that are wrong for everyone, and each image's share of belief on them."""
-    words = [either_word(concept) for concept in level.concepts]
-    right = set(map(either_word, level.right))
-    wrong = [word for word in dict.fromkeys(words) if word not in right]
-    shares = [level.shares[:, [each == word for each in words]].sum(axis=1) for word in wrong]
+    right = {level.occupations[level.concepts.index(concept)] for concept in level.right}
+    wrong = [each for each in dict.fromkeys(level.occupations) if each not in right]
+    shares = [level.share_of(each) for each in wrong]
     return wrong, np.stack(shares, axis=1) if shares else np.empty((level.images.height, 0))
 
 
@@ -245,17 +302,18 @@ def ratio_rows(prefix: str, pools: Pools, matrices: Matrices, options: MeasureOp
             claimed, others = _pool_ratios(prefix, pool, rng, options)
             claims += claimed
             described += others
-    plain = {}
+    plain, decided = {}, {(each.row.metric, each.row.subset) for each in claims}
     for ratio, judged in zip(described, judge([each.part for each in described]), strict=True):
         compared = ratio.compared(judged)
         row = ratio.row._replace(low=compared.low, high=compared.high)
         plain[row.metric, row.subset] = row
-        if row.concept is not None:
+        if (row.metric, row.subset) not in decided:
             yield row
     for ratio, judged in zip(claims, judge([each.part for each in claims]), strict=True):
         compared = ratio.compared(judged)
         yield from compared.rows(plain.get((ratio.row.metric, ratio.row.subset), ratio.row), ratio.strata)
-        if options.delta is not None and ratio.row.metric.endswith(".bias_ratio") and np.isfinite(compared.low):
+        decides = "bias_ratio" if (f"{prefix}.bias_ratio", ratio.row.subset) in decided else "either_word_ratio"
+        if options.delta is not None and ratio.row.metric == f"{prefix}.{decides}" and np.isfinite(compared.low):
             yield _equivalence(f"{prefix}.equivalence", ratio, compared.p_value, options)
 
 
@@ -269,15 +327,15 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
         for column, concept in enumerate(level.concepts):
             metric, shares = f"{prefix}.occupation_probability", level.shares[mask, column]
             row = mean_row(metric, shares, resampler, half=options.compat)
+            row = row._replace(expected=float(level.correct[mask, column].mean()))
             yield row._replace(subset=pool.name, group=group, concept=concept, note=join((row.note, level.left_out)))
         chosen = first_choices(level.shares[mask])
         for column, concept in enumerate(level.concepts):
             row = Row(f"{prefix}.first_choice", float((chosen == column).mean()), len(chosen), PROBABILITY)
             yield row._replace(subset=pool.name, group=group, concept=concept)
-        for pair in WORD_PAIRS:
-            if set(pair) <= set(level.concepts):
-                row = mean_row(f"{prefix}.either_word_probability", level.share_of(pair)[mask], resampler)
-                yield row._replace(subset=pool.name, group=group, concept=either_word(pair[0]))
+        for either in level.several_words:
+            row = mean_row(f"{prefix}.either_word_probability", level.share_of(either)[mask], resampler)
+            yield row._replace(subset=pool.name, group=group, concept=either)
 
 
 def first_choices(shares: Array) -> Codes:
@@ -331,14 +389,17 @@ def _pool_ratios(
         return Ratio(row, pool, groups, strata, shares, part)
 
     level, strata = pool.level, pool.strata
-    right, pair = correct_share(level.shares, level.correct), words_for((level.right or [""])[0])
+    right, either = correct_share(level.shares, level.correct), level.correct_in_either_word
     claims = [ratio("bias_ratio", right, strata=strata)]
-    if len(pair) > 1 and set(pair) == set(level.right):
-        claims.append(ratio("either_word_ratio", level.share_of(pair), strata=strata))
+    described, of_branch = [ratio("bias_ratio", right)] if strata.variant else [], right
+    if (either & ~level.correct).any():
+        either_share = correct_share(level.shares, either)
+        claims.append(ratio("either_word_ratio", either_share, strata=strata))
+        if POOL in level.images.columns:  # b compares words as well as people; only APA's own is claimed as published
+            described, claims, of_branch = described or claims[:1], claims[1:], either_share
     for branch, groups in pool.branches():
-        each = ratio("branch_ratio", right, groups)
+        each = ratio("branch_ratio", of_branch, groups)
         claims.append(each._replace(row=each.row._replace(subset=branch, concept=pool.name)))
-    described = [ratio("bias_ratio", right)] if strata.variant else []
     for column, option in enumerate(level.concepts):
         if option not in level.right and len(level.concepts) > 2:
             with np.errstate(divide="ignore", invalid="ignore"):  # all belief may be on the option, then nobody counts

@@ -18,25 +18,33 @@ from beholder.prompts.prompt_set import PromptSet, correct_for, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.public_figures import measures
+from beholder.studies.public_figures.declared import Asker, declared, declares
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
 from beholder.studies.public_figures.measures import (
     ASSOCIATION,
     PLAYERS,
     Pools,
     correct_occupation,
+    declared_pools,
     has_both,
     women_and_men,
 )
 from beholder.studies.rows import SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
-from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, read_metrics
+from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Option, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trial, World
 
+TEMPLATES = Option(
+    "templates",
+    "With apa or pfi and people of your own: how they are asked in other languages (a table with the columns language, "
+    "level, text, in which {} is the word or name, and options).",
+)
 
-def figure_tasks(
-    prefix: str, association: Callable[[str], PromptSet], name_prompt: str, dataset: Dataset
-) -> list[Task]:
+
+def figure_tasks(asker: Asker, association: Callable[[str], PromptSet], dataset: Dataset) -> list[Task]:
     """For every branch of the data set: association prompts, then the names of its people."""
-    tasks = []
+    if declares(dataset, list(BRANCHES)):
+        return asker.tasks(dataset)
+    tasks, prefix, name_prompt = [], asker.prefix, asker.name_prompt
     for branch in BRANCHES:
         part = dataset.where(branch=branch)
         if len(part):
@@ -92,6 +100,9 @@ def ratio_plan(prefix: str, pools: Pools, dataset: Dataset, options: PlanOptions
     """The smallest detectable effect of every pool, and with `--effect` how many people it takes."""
     if options.effect is not None and not 0 < options.effect < 1:
         raise UsageError("For a ratio, --effect is 1 − b: a number between 0 and 1.")
+    if dataset.name != "glasshouse" and declares(dataset, list(BRANCHES)):
+        dataset = declared(dataset)
+        pools = declared_pools([dataset.table])
     table, people, everyone = dataset.table, people_of(dataset.table, options.person), women_and_men(dataset.table)
     designs, sources = {}, {}
     for name, branches in pools.items():
