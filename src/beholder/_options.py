@@ -129,7 +129,7 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
         return part(**{each.name: getattr(self, each.name) for each in fields(part)} | others)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-<<<<<<< HEAD
+        DataChoice.__post_init__(self)
         if self.image_column:
             object.__setattr__(self, "settings", {**self.settings, "image": self.image_column})
         if self.delta is not None and self.delta >= 1:
@@ -137,9 +137,6 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
                 f"--delta {self.delta:g} is more than any difference can be: it is a probability, 0.05 for five points "
                 "(for APA's ratio the factor less 1, so that 0.05 is a factor of 1.05)."
             )
-=======
-        DataChoice.__post_init__(self)
->>>>>>> main
         _ = self.load, self.ray  # raise where a value is none of theirs
 
     def recorded(self) -> dict[str, object]:

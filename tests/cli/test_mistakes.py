@@ -97,7 +97,9 @@ MISTAKES = {
     ),
     "a study that needs its own data": (
         "audit null -s apa --dataset folder:staff",
-        "UnknownName: folder:staff has no attribute 'branch'.\nIt has: gender.",
+        "DataError: folder:staff has no attribute 'branch' that is known, and declares no people to ask about.\n"
+        "Add one or more of the columns occupation (with occupations), specialty (with specialties) and name. It has: "
+        "gender.",
     ),
     "numbers asked of words": (
         "audit null --dataset folder:staff --bins gender=1,2",
@@ -130,7 +132,7 @@ MISTAKES = {
     ),
     "wrong setting": (
         "audit null --dataset wds:bare --set split=train",
-        "UnknownName: The data set 'wds:bare' has no setting 'split'.\nIt has: none.",
+        "UnknownName: The data set 'wds:bare' has no setting 'split'.\nIt has: outside.",
     ),
     "no tars": ("data check wds:bare", "MissingData: There is no .tar in bare."),
 }

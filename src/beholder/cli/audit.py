@@ -41,11 +41,8 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
-<<<<<<< HEAD
-OF_DATA = ("data", "dataset", "image_column", "settings", "bins", "map", "keep_codes", "allow_missing")
-=======
+OF_DATA = ("data", "dataset", "people", "image_column", "settings", "bins", "map", "keep_codes", "allow_missing")
 SAME = ("study", "model", "dataset", *KEY)
->>>>>>> main
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
     *("one_by_one", "verify", "skip_bad_images", "quiet", "verbose", "as_json", "log"),
@@ -132,13 +129,7 @@ def recorded_params(folder: Path, flags: Fields) -> Fields:
     return params
 
 
-<<<<<<< HEAD
 @cli.takes(*OF_DATA, "out", "compat", "draws", "seed", "delta", "person", "within")
-=======
-@cli.takes(
-    "data", "dataset", "people", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within"
-)
->>>>>>> main
 def measure_command(
     study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
     scores: list[str] = typer.Option(
@@ -174,23 +165,7 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 
 
 @cli.takes(
-<<<<<<< HEAD
     *(*OF_DATA, "limit", "skip_bad_images", "out", "store", "device", "precision"),
-=======
-    *(
-        "data",
-        "dataset",
-        "people",
-        "settings",
-        "bins",
-        "limit",
-        "skip_bad_images",
-        "out",
-        "store",
-        "device",
-        "precision",
-    ),
->>>>>>> main
     *("allow_upload", "compat", "seed", "person", "within"),
 )
 def compare_command(

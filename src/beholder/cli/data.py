@@ -18,20 +18,14 @@ from beholder.cli.plan import Fit, fitting_studies
 from beholder.comparison.groups import people_of
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import write_whole
-<<<<<<< HEAD
-from beholder.core.types import Fields
-=======
 from beholder.core.tables import as_csv
->>>>>>> main
+from beholder.core.types import Fields
 from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
-<<<<<<< HEAD
 from beholder.datasets.labels import mapped, unclear_labels, without_labels
-=======
 from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
 from beholder.datasets.settings import parse_settings
->>>>>>> main
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
 from beholder.models.load import reference_models
@@ -244,7 +238,7 @@ def select_command(
     """The same seed chooses the same images. Nobody's second picture is taken before everybody's first."""
     if (each is None) == (count is None):
         raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
-    dataset = with_bins(opened(name, data, settings), parse_bins(bins or ()))
+    dataset = with_bins(opened(name, {"data": data, "settings": settings}), parse_bins(bins or ()))
     by = [dataset.attribute(attribute).name for attribute in by]
     for attribute, values in parse_settings(keep or ()).items():
         column = dataset.attribute(attribute).cast(pl.String)

@@ -183,16 +183,10 @@ def _image_column(table: pl.DataFrame, path: str, home: str, wanted: str) -> str
     return named[0]
 
 
-<<<<<<< HEAD
 def _names_images(texts: pl.Series) -> bool:
     return bool(known := texts.drop_nulls().head(LOOKED_AT).to_list()) and all(map(is_image, known))
 
 
-def _refuse_links(uris: Iterable[str], home: str) -> None:
-    """Raise if an image is really elsewhere, by way of a link."""
-    led = next((uri for uri in uris if not is_remote(uri) and links_out(uri, home)), None)
-    if led:
-=======
 def allows_links(settings: Settings) -> bool:
     """Whether files may lie outside the folder."""
     return settings.one_of("outside", ("refuse", "allow")) == "allow"
@@ -203,5 +197,4 @@ def refuse_links(files: Iterable[str], home: str, *, outside: bool = False) -> N
     home = home if is_remote(home) or is_folder(home) else parent(home)
     led = next((file for file in files if not is_remote(file) and links_out(file, home)), None)
     if led and not outside:
->>>>>>> main
         raise DataError(f"{led} is a link to {Path(led).resolve()}, outside of {home}. If that is meant: {ALLOW}.")
