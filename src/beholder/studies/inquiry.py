@@ -17,7 +17,7 @@ from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
 from beholder.datasets.labels import LookAlikes, Map, first_of, mapped, parse_maps, unclear_labels, without_labels
-from beholder.datasets.selection import Edges, parse_bins
+from beholder.datasets.selection import Edges, Selection, parse_bins, select
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import columns_of, group_counts
 from beholder.scores.score_matrix import Task
@@ -218,6 +218,25 @@ def add_not_compared(inquiry: Inquiry, results: pl.DataFrame, choice: DataChoice
             sizes = "" if column.role == "ignored" else f"no two groups have {FEWEST} people with a score: "
             part = "; only a part of the images was looked at (--limit)" if choice.limit else ""
             record.add_not_compared(study.name, dataset.name, column.name, f"{sizes}{column.how}{part}")
+
+
+def as_asked(task: Task, name: str, record: Record) -> Task:
+    """A recorded task with the images that the run asked it about: those that its limit chose, of the task's part."""
+    study, settings, dataset = STUDIES.get(name), record.settings, task.dataset
+    entry = next((each for each in record.datasets if each.get("name") == dataset.name), {})
+    if settings.get("limit") and (over := entry.get("selection", {}).get("over")) is not None:
+        by = study.asks.limit_by if study else None
+        people = people_of(dataset.table, settings.get("person")).codes
+        there = [column for column in over if column in dataset.table.columns]
+        dataset = dataset.selected(select(dataset.table, int(settings["limit"]), there, each=by, people=people))
+    ways = [{}, {"answers": True}, {"detects": True}, {"compat": True}, {"compat": True, "answers": True}]
+    made = {study.tasks_of(**way) for way in ways} if study else set()
+    same = [each for tasks in made for each in tasks(dataset) if each.prompts.digest == task.prompts.digest]
+    images = {image for each in same for image in each.dataset.table["image_id"]}
+    if images:
+        keep = dataset.table["image_id"].is_in(list(images)).arg_true().to_list()
+        dataset = dataset.selected(Selection(keep, (), len(dataset)))
+    return replace(task, dataset=dataset)
 
 
 def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> Entry:

@@ -93,6 +93,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
             datasets=("apa", "glasshouse"),
             tasks=partial(apa_tasks, options=options, wordings=wordings),
             limit_by="branch",
+            belief=True,
         ),
         measures=Measures(
             functions=measures,

@@ -71,7 +71,10 @@ PFI = Study(
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
     asks=Asks(
-        datasets=("apa",), tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts), limit_by="branch"
+        datasets=("apa",),
+        tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts),
+        limit_by="branch",
+        belief=True,
     ),
     measures=Measures(
         functions=figures.public_figure_measures("pfi", POOLS),
