@@ -87,6 +87,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
         ],
         "look_alikes": seen.alike,
         "unreadable": seen.damaged,
+        "transparent": seen.transparent,
         "studies": [{name: getattr(fit, name) for name in ("study", "fits", "why")} for fit in fits],
         "can_show": [{"study": name, **{key: row[column] for key, column in SHOWN.items()}} for name, row in planned],
     }
@@ -99,6 +100,8 @@ def report_lines(found: Result) -> Iterator[str]:
     yield f"{found['name']}: {found['images']:,} images, {state}."
     yield from (f"  {image}: {reason}" for image, reason in list(bad.items())[:NAMED])
     yield from _more(len(bad))
+    if clear := found["transparent"]:
+        yield f"  {len(clear):,} are transparent ({clear[0]}): models see white there, open_clip the hidden colour"
     yield from (f"  note: {note}" for note in found["notes"])
     yield from ("", "Columns")
     width = max((len(column["name"]) for column in found["columns"]), default=0)

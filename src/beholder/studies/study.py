@@ -212,6 +212,8 @@ class Tells:
     """Limitations that hold for photographs of people, and not for drawings."""
     compat: str = ""
     """What `--compat` follows: the authors' released scripts, the paper, or each for what."""
+    choices: tuple[str, ...] = ()
+    """What the paper leaves open, and what is taken here: `docs/fidelity.md` lists them."""
     intervals: str = ""
     """How the intervals are computed, where they are not made of draws of people."""
 
