@@ -20,6 +20,7 @@ from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import write_whole
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
+from beholder.cost.subject import sized
 from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
@@ -322,7 +323,8 @@ def model_rows(
             "memory_bytes": entry.memory("float32"),
             "runs_here": entry.fits(machine),
         }
-        for entry in selected(family=family, study=study, max_parameters=limit)
+        for entry in map(sized, selected(family=family, study=study))
+        if limit is None or (entry.parameters and entry.parameters <= limit)
         if not fits or entry.fits(machine) in ("gpu", "cpu")
     ]
 
