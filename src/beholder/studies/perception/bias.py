@@ -154,12 +154,15 @@ def _sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: Measure
 def _one_sided(effects: Array, groups: Groups, options: MeasureOptions) -> Array:
     """Eq. 7: how often halves drawn at random lie farther apart, in the same direction, than the two groups do."""
     halves = [effects[groups.codes == code].T for code in (0, 1)]
-    chance = {"alternative": "greater", "n_resamples": options.shuffles, "batch": 64, "rng": options.rng()}
-    return np.asarray(stats.permutation_test(halves, _apart, vectorized=True, axis=-1, **chance).pvalue)
-
-
-def _apart(first: Array, second: Array, axis: int) -> Array:
-    return np.asarray(first.mean(axis=axis) - second.mean(axis=axis))
+    chance = {
+        "vectorized": True,
+        "alternative": "greater",
+        "n_resamples": options.shuffles,
+        "batch": 64,
+        "rng": options.rng(),
+    }
+    test = stats.permutation_test(halves, lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis), axis=-1, **chance)
+    return np.asarray(test.pvalue)
 
 
 def as_printed(row: Row, p_value: float, test: str) -> Row:
