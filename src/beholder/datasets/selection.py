@@ -81,6 +81,45 @@ def select(
     return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)))
 
 
+class Sample(NamedTuple):
+    """A balanced sample: its rows, and how many there were, are and are short of in every cell of a crossing."""
+
+    rows: list[int]
+    cells: pl.DataFrame  # the attributes, `candidates`, `chosen` and `short`
+    unlabelled: int  # rows that lack one of the labels: none of them is chosen
+
+
+def sample(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    each: int | None = None,
+    count: int | None = None,
+    people: npt.NDArray[np.intp],
+    seed: int,
+) -> Sample:
+    """As many rows of every cell of a crossing (`each`), or so many in all (`count`), drawn at random.
+
+    A cell that has too few gives all it has. With `count`, others then give more; with `each`, they do not.
+    """
+    cell = pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator="\0")
+    order = np.random.default_rng(seed).permutation(table.height)
+    shuffled = table[order].with_columns(place=order, who=people[order], cell=cell).filter(pl.col("cell").is_not_null())
+    labels = shuffled.select(*by, "cell")
+    if count is None:
+        chosen = select(labels, each or 0, by, each="cell", people=shuffled["who"].to_numpy())
+    else:
+        chosen = select(labels.drop("cell"), count, by, people=shuffled["who"].to_numpy())
+    every = labels.select(*by).unique().height
+    wanted = each if count is None else -(-count // max(1, every))
+    counted = labels.group_by(by).agg(candidates=pl.len())
+    taken = labels[chosen.rows].group_by(by).agg(chosen=pl.len())
+    cells = counted.join(taken, on=by, how="left").with_columns(pl.col("chosen").fill_null(0)).sort(by)
+    short = (pl.lit(wanted, pl.Int64) - pl.col("candidates").cast(pl.Int64)).clip(0)
+    rows = sorted(shuffled["place"].gather(chosen.rows).to_list())
+    return Sample(rows, cells.with_columns(short=short), table.height - shuffled.height)
+
+
 def _codes(values: pl.Series) -> Codes:
     """A number for every value, and one for none."""
     return np.asarray(values.cast(pl.String).fill_null("").rank("dense").to_numpy(), dtype=int) - 1
@@ -148,6 +187,8 @@ def _fallen_together(pair: pl.DataFrame) -> dict[str, int]:
 MOST_VALUES = 12  # numbers with more different values are put into bins before groups are made of them
 QUANTILES = 5
 NUMBERS = " in numbers"  # what is added to the name of a column whose numbers were put into bins: it keeps the numbers
+WITH_COMMA = r"^\s*([+-]?\d+),(\d+)\s*$"
+DECIMAL_COMMA = r"^\s*[+-]?(\d+,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+)\s*$"
 Edges = tuple[float, ...]
 
 
@@ -165,12 +206,29 @@ def parse_bins(options: Sequence[str]) -> dict[str, Edges]:
     return bins
 
 
+def with_points(column: pl.Series) -> pl.Series:
+    """Numbers with decimal commas with points, where one of them cannot be a comma between thousands: `23,5`."""
+    if column.dtype != pl.String:
+        return column
+    column = column.str.strip_chars()
+    return column if not column.str.contains(DECIMAL_COMMA).any() else column.str.replace(WITH_COMMA, "$1.$2")
+
+
 def numbers_of(column: pl.Series) -> pl.Series | None:
-    """The column as numbers; None where a value is none, or where there is nothing."""
-    numbers = column.cast(pl.Float64, strict=False) if column.dtype != pl.Boolean else None
+    """The column as numbers, also with decimal commas; None where a value is none, or where there is nothing."""
+    numbers = with_points(column).cast(pl.Float64, strict=False) if column.dtype != pl.Boolean else None
     if numbers is None or numbers.null_count() > column.null_count() or not numbers.drop_nulls().is_finite().all():
         return None
     return numbers if numbers.drop_nulls().len() else None
+
+
+def not_numbers(column: pl.Series) -> list[str]:
+    """The texts of a column of many numbers that are none, such as `n/a` among ages; empty where most are texts."""
+    if column.dtype != pl.String:
+        return []
+    texts = column.drop_nulls().unique(maintain_order=True)
+    others = texts.filter(with_points(texts).cast(pl.Float64, strict=False).is_null()).to_list()
+    return others if len(others) <= len(texts) / 5 and len(texts) > MOST_VALUES else []
 
 
 def quantile_edges(numbers: pl.Series) -> Edges:
