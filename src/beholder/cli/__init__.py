@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, Self  # Any: typer keeps the types that a group's methods take private
@@ -214,7 +214,7 @@ def _root(
     ),
 ) -> None:
     if version:
-        typer.echo(f"beholder {metadata.version('beholder')}")
+        typer.echo(f"beholder {import_module('beholder.core.record').version()}")
         raise typer.Exit
 
 

@@ -16,6 +16,7 @@ from beholder.cli.plan import Fit, fitting_studies
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.datasets import DATASETS, data_root, load_dataset
+from beholder.datasets.croissant import croissant
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present
 from beholder.datasets.faces import mend_fairface
 from beholder.datasets.settings import parse_settings
@@ -192,8 +193,12 @@ def card(
     data: Path | None = None,
     settings: list[str] | None = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
+    as_croissant: bool = typer.Option(
+        False, "--croissant", help="Croissant metadata (JSON-LD) of a folder with a table, to lie beside the table."
+    ),
 ) -> None:
-    text = datasheet(*surveyed(name, data, settings), DATASETS.get(name))
+    dataset, seen = surveyed(name, data, settings)
+    text = croissant(name, dataset, seen) if as_croissant else datasheet(dataset, seen, DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
         note(f"The card of {name} is at {write_to}.")
