@@ -7,7 +7,9 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,9 @@ from starlette.testclient import TestClient
 
 from beholder._audit import audit_models
 from beholder._options import AuditOptions
-from beholder.core.errors import MissingData
+from beholder._run import load_run
+from beholder.chapter.finding import finding
+from beholder.core.errors import MissingData, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.datasets import load_dataset
 from beholder.models.spec import ModelSpec
@@ -26,8 +30,8 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Places, Store
 from beholder.studies.custom.study import custom_study
-from beholder.view import ScoredSet, open_gallery
-from beholder.view.server import LONGEST_QUERY, viewer
+from beholder.view import ScoredSet, open_gallery, opening
+from beholder.view.server import LONGEST_QUERY, viewer, words
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
 TOKEN = "secret-token"
@@ -105,7 +109,48 @@ def test_groups_say_how_many_people_they_have_and_what_was_found(client: TestCli
     spread = get(client, "api/distributions", set=0, prompt=0, by="gender").json()
     assert spread["people"] == {"man": 12, "woman": 12}
     (verdict,) = spread["verdicts"]
-    assert (verdict["sign"], verdict["verdict"], verdict["group"]) == ("○", "none found", "woman")
+    assert verdict["said"] == "○ None found: gap, woman against man: 0.1"
+    assert (verdict["verdict"], verdict["group"]) == ("none found", "woman")
+
+
+def test_typical_pictures_of_the_groups_come_in_turn(client: TestClient, sets: list[ScoredSet]) -> None:
+    rows = get(client, "api/rank", set=0, prompt=0, typical="gender", limit=50).json()["rows"]
+    assert [row["labels"]["gender"] for row in rows] == ["man", "woman"] * 12
+    women = [row["score"] for row in rows if row["labels"]["gender"] == "woman"]
+    off = np.abs(np.array(women) - np.mean(women))
+    assert (np.diff(off) >= -1e-12).all()
+
+
+def test_only_the_images_of_the_run_are_shown(place: Path) -> None:
+    options = AuditOptions(
+        dataset=f"folder:{place / 'people'}", out=place / "few", store=place / "store", draws=100, limit=10
+    )
+    run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
+    (few,) = open_gallery([place / "few"], Places(store=place / "store"))
+    assert few.images.height == run.record.datasets[0]["images"] == 10
+    assert set(few.images["gender"]) == {"man", "woman"}
+
+
+def test_it_opens_on_a_finding_in_the_words_of_the_report(sets: list[ScoredSet], place: Path) -> None:
+    row = {**dict.fromkeys(SCHEMA), "study": "custom", "model": "null:2", "dataset": sets[1].task.dataset.name}
+    row |= {"metric": "custom.gap", "group": "woman", "against": "man", "concept": "cold", "n": 24}
+    told = finding(row, "custom", "Colder", "A sentence.", shown=True, answer="The model says “cold” more for women.")
+    run = replace(load_run(place / "run"), _report=SimpleNamespace(findings=[told._replace(id="here")]))
+    found = opening(sets, [run], "here")
+    assert found is not None
+    assert (found.set, found.prompt, found.by) == (1, 1, "gender")
+    assert (found.badge, found.answer) == ("● Difference found", "The model says “cold” more for women.")
+    assert get(
+        TestClient(viewer(sets, TOKEN, None, found), base_url="http://127.0.0.1:8765"), "api/opening"
+    ).json() == (found._asdict())
+    assert opening(sets, [run]) == found
+    with pytest.raises(UnknownName, match="here"):
+        opening(sets, [run], "elsewhere")
+
+
+def test_captions_read_as_words() -> None:
+    labels = {"gender": "woman", "smiling": "true", "hat": "false", "skin_tone": "7", "party": None}
+    assert [words(name, value) for name, value in labels.items()] == ["woman", "smiling", "", "skin tone 7", ""]
 
 
 def test_a_picture_is_a_small_copy_of_the_file(client: TestClient) -> None:
@@ -236,7 +281,7 @@ def test_a_hundred_thousand_pictures_scroll(address: str, many: ScoredSet, brows
     assert "100,000 pictures" in page.inner_text("#count")
     assert page.locator("#list figure").count() < 100
     first = page.inner_text("#list figure >> nth=0")
-    assert float(first.split(" ")[1].replace("−", "-")) == pytest.approx(many.scores[:, 0].max(), rel=1e-3)
+    assert float(first.split(" ")[1].replace("−", "-")) == pytest.approx(100 * many.scores[:, 0].max(), rel=1e-3)
     page.eval_on_selector("#list", "list => { list.scrollTop = list.scrollHeight; }")
     page.wait_for_selector('figure[data-at="99999"]')
     assert page.locator("#list figure").count() < 100

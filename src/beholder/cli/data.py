@@ -3,22 +3,27 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from beholder._options import AuditOptions
-from beholder.chapter.numbers import Result
+from beholder.chapter.numbers import Result, number
 from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import takes
 from beholder.cli.plan import Fit, fitting_studies
-from beholder.core.errors import UsageError
+from beholder.comparison.groups import people_of
+from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import write_whole
+from beholder.core.tables import as_csv
 from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.croissant import croissant
-from beholder.datasets.dataset import Dataset, DatasetSource, is_present
+from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
+from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
@@ -74,6 +79,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
         ],
         "look_alikes": seen.alike,
         "unreadable": seen.damaged,
+        "transparent": seen.transparent,
         "studies": [{name: getattr(fit, name) for name in ("study", "fits", "why")} for fit in fits],
         "can_show": [{"study": name, **{key: row[column] for key, column in SHOWN.items()}} for name, row in planned],
     }
@@ -86,6 +92,8 @@ def report_lines(found: Result) -> Iterator[str]:
     yield f"{found['name']}: {found['images']:,} images, {state}."
     yield from (f"  {image}: {reason}" for image, reason in list(bad.items())[:NAMED])
     yield from _more(len(bad))
+    if clear := found["transparent"]:
+        yield f"  {len(clear):,} are transparent ({clear[0]}): models see white there, open_clip the hidden colour"
     yield from (f"  note: {note}" for note in found["notes"])
     yield from ("", "Columns")
     width = max((len(column["name"]) for column in found["columns"]), default=0)
@@ -204,6 +212,54 @@ def card(
         note(f"The card of {name} is at {write_to}.")
     else:
         out.print(text, markup=False, highlight=False, soft_wrap=True, end="")
+
+
+def select_command(
+    name: Source,
+    by: list[str] = typer.Option(..., "--by", help="An attribute to balance over (repeatable): all are crossed."),
+    each: int = typer.Option(None, min=1, help="So many images of every cell of the crossing."),
+    count: int = typer.Option(None, min=1, help="So many images in all; full cells make up for cells with too few."),
+    keep: list[str] = typer.Option(None, help="Only these values, NAME=VALUE,VALUE,… (repeatable)."),
+    write_to: Path = typer.Option(None, "--out", help="Write the chosen rows to this CSV file."),
+    data: Path | None = None,
+    settings: list[str] | None = None,
+    bins: list[str] | None = None,
+    person: str | None = None,
+    seed: int | None = None,
+    as_json: bool = False,
+) -> None:
+    """The same seed chooses the same images. Nobody's second picture is taken before everybody's first."""
+    if (each is None) == (count is None):
+        raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
+    dataset = with_bins(opened(name, data, settings), parse_bins(bins or ()))
+    by = [dataset.attribute(attribute).name for attribute in by]
+    for attribute, values in parse_settings(keep or ()).items():
+        column = dataset.attribute(attribute).cast(pl.String)
+        if unknown := [value for value in values.split(",") if value not in column]:
+            raise UnknownName(f"value of {attribute}", unknown[0], column.drop_nulls().unique().sort().to_list())
+        dataset = replace(dataset, table=dataset.table.filter(column.is_in(values.split(","))))
+    for attribute in by:
+        if (groups := dataset.table[attribute].drop_nulls().n_unique()) > MOST_GROUPS:
+            raise UsageError(f"{attribute} has {groups:,} values, which are no groups. Make some: --bins {attribute}=…")
+    people = people_of(dataset.table, person).codes
+    drawn = sample(dataset.table, by, each=each, count=count, people=people, seed=20260801 if seed is None else seed)
+    chosen, sizes = dataset.table[drawn.rows], drawn.cells["chosen"].to_list() or [0]
+    short = drawn.cells.filter(pl.col("short") > 0)
+    if write_to:
+        write_whole(write_to, as_csv(chosen.rename({"uri": "image"})))
+    if as_json:
+        say_json({"images": chosen["image_id"].to_list(), "cells": drawn.cells.to_dicts(), "seed": seed})
+        return
+    of_each = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+    say(f"{len(chosen):,} of {len(dataset):,} images; {number(len(sizes), 'cell')} of {of_each} images.")
+    if drawn.unlabelled:
+        say(f"{drawn.unlabelled:,} images lack one of these labels and are left out.")
+    if cells := math.prod(dataset.table[name].drop_nulls().n_unique() for name in by) - len(sizes):
+        say(f"{number(cells, 'more cell has', 'more cells have')} no image at all.")
+    say("Every cell is full." if short.is_empty() else f"{number(short.height, 'cell')} could not be filled:")
+    show(short.to_dicts(), as_json=False) if short.height else None
+    if write_to:
+        note(f"The list is at {write_to}. Audit it: --dataset folder:{write_to} --set outside=allow")
 
 
 def mend(

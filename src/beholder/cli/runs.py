@@ -34,7 +34,7 @@ from beholder.report.summary import print_summary
 from beholder.scores import store as scores
 from beholder.scores.store import Places
 from beholder.site import build_site
-from beholder.view import open_gallery
+from beholder.view import opening, scored_sets
 
 LOOPBACK = "127.0.0.1"
 Written = Literal["markdown", "latex", "card", "eval-results", "evidence", "cyclonedx", "scores"]
@@ -161,6 +161,7 @@ def view_command(
     data: Path | None = None,
     settings: list[str] | None = None,
     store: str | None = None,
+    finding: str = typer.Option(None, metavar="ID", help="Open on this finding: its id in findings.json."),
     port: int = typer.Option(8765, min=0, max=65535, help="Port; 0 takes any free one."),
     host: str = typer.Option(
         LOOPBACK, help="Address to listen on. Anyone who can reach another address can see the pictures."
@@ -175,7 +176,9 @@ def view_command(
     except ImportError as error:
         raise MissingExtra("The viewer", "view") from error
     places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
-    sets = open_gallery(runs, places)
+    opened = [(folder, load_run(folder)) for folder in runs]
+    sets = scored_sets(opened, places)
+    opens = opening(sets, [run for _, run in opened], finding)
     try:
         listener = socket.create_server((host, port))
     except OSError as error:
@@ -186,7 +189,7 @@ def view_command(
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
     note(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)")
     allowed = None if host == LOOPBACK else [host]
-    config = uvicorn.Config(viewer(sets, token, allowed), log_level="warning", access_log=False)
+    config = uvicorn.Config(viewer(sets, token, allowed, opens), log_level="warning", access_log=False)
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
 

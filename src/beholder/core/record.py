@@ -70,10 +70,11 @@ class Record:
         """A model as it was asked, once for every way of asking; what it notes last is kept."""
         self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
 
-    def add_rounding(self, model: str, moved: float, *, nudge: float) -> None:
+    def add_rounding(self, model: str, moved: float, *, nudge: float, precision: str = "float32") -> None:
         """A model whose scores rounding moves far: a fact about it, and a note."""
+        kind = "numerically unstable" if precision == "float32" else f"rounded to {precision}"
         note = (
-            f"Scores are numerically unstable: changing a picture's numbers by {nudge:g} of themselves moves a score "
+            f"Scores are {kind}: changing a picture's numbers by {nudge:.2g} of themselves moves a score "
             f"by up to {moved:.2g}. The table of small changes shows how far that moves each finding."
         )
         for entry in self.models:

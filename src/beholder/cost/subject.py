@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from beholder.core.errors import ModelError, UnknownName
 from beholder.models.catalog import BYTES, FAMILIES, family_of, lookup, name_forms, nearest
 from beholder.models.checkpoint.files import ConfigFile, matching, read_config
 from beholder.models.generative.model_types import model_type_of
 from beholder.models.load import REFERENCE_MODELS, reference_models
-from beholder.models.served.address import Address, read_address
+from beholder.models.served.address import Address, read_address, read_hosted
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.onnx")
 CONTRASTIVE = ("clip", "metaclip_2", "siglip", "siglip2")
@@ -56,6 +57,8 @@ def subject_of(name: str) -> Subject:
     scheme, colon, rest = name.partition(":")
     if scheme == "openai" and colon:
         return _served(name, read_address(rest))
+    if scheme in ("anthropic", "gemini") and colon:
+        return _served(name, read_hosted(scheme, rest, urlsplit("")))
     if scheme == "onnx" and colon:
         return _onnx(name, Path(rest).expanduser())
     if name == "null" or (scheme == "null" and colon):

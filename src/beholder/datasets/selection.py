@@ -81,6 +81,45 @@ def select(
     return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)))
 
 
+class Sample(NamedTuple):
+    """A balanced sample: its rows, and how many there were, are and are short of in every cell of a crossing."""
+
+    rows: list[int]
+    cells: pl.DataFrame  # the attributes, `candidates`, `chosen` and `short`
+    unlabelled: int  # rows that lack one of the labels: none of them is chosen
+
+
+def sample(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    each: int | None = None,
+    count: int | None = None,
+    people: npt.NDArray[np.intp],
+    seed: int,
+) -> Sample:
+    """As many rows of every cell of a crossing (`each`), or so many in all (`count`), drawn at random.
+
+    A cell that has too few gives all it has. With `count`, others then give more; with `each`, they do not.
+    """
+    cell = pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator="\0")
+    order = np.random.default_rng(seed).permutation(table.height)
+    shuffled = table[order].with_columns(place=order, who=people[order], cell=cell).filter(pl.col("cell").is_not_null())
+    labels = shuffled.select(*by, "cell")
+    if count is None:
+        chosen = select(labels, each or 0, by, each="cell", people=shuffled["who"].to_numpy())
+    else:
+        chosen = select(labels.drop("cell"), count, by, people=shuffled["who"].to_numpy())
+    every = labels.select(*by).unique().height
+    wanted = each if count is None else -(-count // max(1, every))
+    counted = labels.group_by(by).agg(candidates=pl.len())
+    taken = labels[chosen.rows].group_by(by).agg(chosen=pl.len())
+    cells = counted.join(taken, on=by, how="left").with_columns(pl.col("chosen").fill_null(0)).sort(by)
+    short = (pl.lit(wanted, pl.Int64) - pl.col("candidates").cast(pl.Int64)).clip(0)
+    rows = sorted(shuffled["place"].gather(chosen.rows).to_list())
+    return Sample(rows, cells.with_columns(short=short), table.height - shuffled.height)
+
+
 def _codes(values: pl.Series) -> Codes:
     """A number for every value, and one for none."""
     return np.asarray(values.cast(pl.String).fill_null("").rank("dense").to_numpy(), dtype=int) - 1

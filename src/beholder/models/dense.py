@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
+from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, image_settings, load_checkpoint
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.scorer import Floats, Prepared, batches
@@ -71,7 +72,7 @@ class DenseScorer(TorchScorer):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
-        arrays = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        arrays = self._image_processor(images=on_white(image), return_tensors="np")
         prepared = {"pixel_values": np.asarray(arrays["pixel_values"][0], dtype=np.float32)}
         mask = arrays.get("pixel_mask")
         return prepared if mask is None or np.all(mask) else prepared | {"pixel_mask": np.asarray(mask[0])}

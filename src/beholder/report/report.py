@@ -25,6 +25,7 @@ from beholder.core.results import KEY, SCHEMA
 from beholder.core.types import Entry
 from beholder.report.facts import part_of
 from beholder.report.number_table import plain_tables
+from beholder.scores.store import Places
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
@@ -166,6 +167,7 @@ class Report:
     sections: list[Section]
     perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
     """The results after small changes of the pictures, where that was asked for."""
+    places: Places | None = None  # where its pictures and scores lie, where that is known
 
     @property
     def findings(self) -> list[Finding]:
@@ -185,13 +187,14 @@ def build_report(
     perturbed: pl.DataFrame | None = None,
     *,
     folder: Path | None = None,
+    places: Places | None = None,
 ) -> Report:
     """The report of a run, from its results and their record; `folder` is where they were read from."""
     results, sections = shortened(results), []
     for (name, dataset), part in results.group_by(["study", "dataset"], maintain_order=True):
         with _read_from(folder, str(name)):
             sections.append(replace(_section(str(name), str(dataset), part, results, record), folder=folder))
-    report = Report(results, record, prompts, sections)
+    report = Report(results, record, prompts, sections, places=places)
     return report if perturbed is None else replace(report, perturbed=shortened(perturbed))
 
 

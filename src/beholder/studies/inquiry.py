@@ -13,7 +13,7 @@ from beholder.core.types import Entry
 from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
-from beholder.datasets.selection import Edges, parse_bins
+from beholder.datasets.selection import Edges, Selection, parse_bins, select
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import group_counts
 from beholder.scores.score_matrix import Task
@@ -165,6 +165,25 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
     people = _people(study, dataset, choice)
     record.add_dataset({**entry, "persons": people, **chosen, "notes": list(dataset.notes)})
     return Inquiry(study, dataset)
+
+
+def as_asked(task: Task, name: str, record: Record) -> Task:
+    """A recorded task with the images that the run asked it about: those that its limit chose, of the task's part."""
+    study, settings, dataset = STUDIES.get(name), record.settings, task.dataset
+    entry = next((each for each in record.datasets if each.get("name") == dataset.name), {})
+    if settings.get("limit") and (over := entry.get("selection", {}).get("over")) is not None:
+        by = study.asks.limit_by if study else None
+        people = people_of(dataset.table, settings.get("person")).codes
+        there = [column for column in over if column in dataset.table.columns]
+        dataset = dataset.selected(select(dataset.table, int(settings["limit"]), there, each=by, people=people))
+    ways = [{}, {"answers": True}, {"detects": True}, {"compat": True}, {"compat": True, "answers": True}]
+    made = {study.tasks_of(**way) for way in ways} if study else set()
+    same = [each for tasks in made for each in tasks(dataset) if each.prompts.digest == task.prompts.digest]
+    images = {image for each in same for image in each.dataset.table["image_id"]}
+    if images:
+        keep = dataset.table["image_id"].is_in(list(images)).arg_true().to_list()
+        dataset = dataset.selected(Selection(keep, (), len(dataset)))
+    return replace(task, dataset=dataset)
 
 
 def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> Entry:

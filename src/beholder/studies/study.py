@@ -177,6 +177,8 @@ class Asks:
     """Other tables of scores that `beholder measure` takes: their columns as prompts, tried in turn."""
     all_datasets: bool = False
     """Whether it is asked on all of its data sets that are at hand, rather than on the first."""
+    belief: bool = False
+    """Whether it reads a score as the share of belief that a prompt gets among those of its level."""
     limit_by: str | None = None
     """The attribute that `--limit` takes its share of."""
     reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
@@ -208,6 +210,8 @@ class Tells:
     """Limitations that hold for photographs of people, and not for drawings."""
     compat: str = ""
     """What `--compat` follows: the authors' released scripts, the paper, or each for what."""
+    choices: tuple[str, ...] = ()
+    """What the paper leaves open, and what is taken here: `docs/fidelity.md` lists them."""
     intervals: str = ""
     """How the intervals are computed, where they are not made of draws of people."""
 

@@ -2,28 +2,34 @@
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from PIL import Image
 
 from beholder._run import Run, load_run
-from beholder.chapter.finding import deciding
-from beholder.comparison.family import SIGNS
+from beholder.chapter.finding import Finding, deciding
+from beholder.chapter.numbers import Result, percent, quantity
+from beholder.comparison.family import DIFFERENCE, NAMES, SIGNS
 from beholder.comparison.groups import Groups, People, group_by, people_of
-from beholder.core.errors import BadImage, BeholderError, MissingData
+from beholder.core.errors import BadImage, BeholderError, MissingData, UnknownName, UsageError
 from beholder.core.results import KEY
 from beholder.core.types import Array, Ints
 from beholder.datasets.content import container
 from beholder.datasets.images import DRAWN, files_of, open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
+from beholder.metrics.association import softmax
 from beholder.models.spec import ModelSpec
-from beholder.report.report import slug
+from beholder.report.report import short_names, slug
+from beholder.report.scorecard import in_words
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Places, Store, recorded, stored_scores
+from beholder.studies import STUDIES
+from beholder.studies.inquiry import as_asked
 
 BINS = 30
 MOST_VERDICTS = 20
@@ -47,6 +53,7 @@ class ScoredSet:
     root: Path | None  # the folder that its pictures must lie in; None for drawn people
     compared: pl.DataFrame  # the rows of the run's results that decided something about this study, model and data
     person: str | None = None  # the column that says who is shown, where the run named one
+    belief: bool = False  # whether the study reads scores as shares of belief among the prompts of one level
 
     @cached_property
     def matrix(self) -> ScoreMatrix | None:
@@ -62,9 +69,33 @@ class ScoredSet:
 
     @cached_property
     def scores(self) -> Array:
-        """A number for every picture and prompt, the higher the more."""
+        """A number for every picture and prompt, the higher the more: the quantity that the report speaks of."""
         assert self.matrix is not None
-        return np.asarray(self.matrix.quantity("ranking").cells, dtype=np.float64)
+        if self.unit != "belief":
+            return np.asarray(self.matrix.quantity("ranking").cells, dtype=np.float64)
+        cells = np.array(self.matrix.logits, dtype=np.float64)
+        for level in set(levels := self.task.prompts.table["level"].to_list()):
+            among = np.array([each == level for each in levels])
+            cells[:, among] = softmax(cells[:, among])
+        return cells
+
+    @property
+    def unit(self) -> str:
+        """What its numbers are called."""
+        assert self.matrix is not None
+        return "belief" if self.belief and self.matrix.gives("logit") else self.matrix.quantity("ranking").unit
+
+    def said(self, score: float | None, prompt: int) -> str:
+        """A score in words."""
+        if score is None or np.isnan(score):
+            return "no score"
+        concept = self.task.prompts.table["concept"][prompt] or self.task.prompts.texts[prompt]
+        words = {"belief": f"“{concept}” ", "P(Yes)": "yes "}
+        return words.get(self.unit, "") + self.number(score)
+
+    def number(self, score: float) -> str:
+        """A score as the report writes it."""
+        return percent(score) if self.unit in ("belief", "P(Yes)") else quantity(score, self.unit)
 
     @cached_property
     def attributes(self) -> dict[str, list[str]]:
@@ -116,6 +147,17 @@ class ScoredSet:
         higher = np.nanmean(scores[inside]) > np.nanmean(scores[~inside]) if inside.any() and (~inside).any() else True
         return self.ranked(prompt, {by: group}, lowest=bool(higher))
 
+    def typical(self, prompt: int, by: str, where: Mapping[str, str]) -> Ints:
+        """The groups in turn, of each the pictures nearest to its mean first."""
+        chosen, groups = self.ranked(prompt, where), self.groups(by)
+        turns: list[tuple[int, int, int]] = []
+        for number, name in enumerate(groups.names):
+            own = chosen[groups.mask(name)[chosen]]
+            scores = self.scores[own, prompt]
+            near = own[np.argsort(np.abs(scores - scores.mean()), kind="stable")] if len(own) else own
+            turns += [(turn, number, place) for turn, place in enumerate(near.tolist())]
+        return np.array([place for _, _, place in sorted(turns)], dtype=int)
+
     def distributions(self, prompt: int, by: str) -> dict[str, object]:
         """The scores of each group in equal bins, its people, and what the run says of its differences."""
         groups, scores = self.groups(by), self.scores[:, prompt]
@@ -125,7 +167,9 @@ class ScoredSet:
         inside = {name: groups.mask(name) & ~np.isnan(scores) for name in groups.names}
         counts = {name: np.histogram(scores[mask], edges)[0].tolist() for name, mask in inside.items()}
         people = dict(zip(groups.names, groups.sizes(self.people), strict=True))
-        return {"edges": edges.tolist(), "groups": counts, "people": people, "verdicts": self.verdicts(prompt, groups)}
+        told = {"ends": [self.number(low), self.number(high)], "verdicts": self.verdicts(prompt, groups)}
+        means = {name: self.said(float(scores[mask].mean()), prompt) for name, mask in inside.items() if mask.any()}
+        return {"edges": edges.tolist(), "groups": counts, "people": people, "means": means, **told}
 
     def verdicts(self, prompt: int, groups: Groups) -> list[dict[str, object]]:
         """What was compared between these groups, about this prompt or about all."""
@@ -135,7 +179,7 @@ class ScoredSet:
             pl.col("concept").is_null() | (pl.col("concept") == concept),
         ).head(MOST_VERDICTS)
         named = [*KEY[:4], "value", "low", "high", "verdict"]
-        return [{**row, "sign": SIGNS[row["verdict"]]} for row in rows.select(named).iter_rows(named=True)]
+        return [{**{name: row[name] for name in named}, "said": _verdict(row)} for row in rows.iter_rows(named=True)]
 
     def nearest(self, prompt: int, value: float, where: Mapping[str, str]) -> int | None:
         """The picture whose score lies nearest to a value."""
@@ -171,10 +215,33 @@ class ScoredSet:
             raise PictureError("The picture's file has changed since it was scored.")
 
 
+def _verdict(row: Result) -> str:
+    """What was compared and what came out, in words."""
+    who = f"{row['group']} against {row['against']}" if row["against"] else row["group"] or row["subset"] or ""
+    value, *ends = (
+        "" if row[end] is None else in_words(row[end], row["unit"], row["landmark"], bare=end != "value")
+        for end in ("value", "low", "high")
+    )
+    what = row["metric"].split(".", 1)[-1].replace("_", " ")
+    between = f" ({' to '.join(ends)})" if all(ends) else ""
+    return f"{SIGNS[row['verdict']]} {NAMES[row['verdict']]}: {what}, {who}: {value or 'no number'}{between}"
+
+
 def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
     """Every scored set of the runs that the store has scores for."""
-    sets = [each for folder in folders for each in _sets(folder, load_run(folder), places)]
-    scored = [each for each in sets if each.matrix is not None]
+    return scored_sets([(folder, load_run(folder)) for folder in folders], places)
+
+
+def scored_sets(runs: Iterable[tuple[Path, Run]], places: Places) -> list[ScoredSet]:
+    """Every scored set of these runs, with the images that they asked about."""
+    sets: dict[tuple[str, ...], ScoredSet] = {}
+    for each in (each for folder, run in runs for each in _sets(folder, run, places)):
+        # Tasks of several parts that ask the same about the same pictures are one set under all their names.
+        same = each.run, each.study, each.spec.digest, each.task.dataset.name, each.task.prompts.digest
+        alike = sets.setdefault(same, each)
+        if alike is not each:
+            alike.task = replace(alike.task, name=f"{alike.task.name}, {each.task.name}")
+    scored = [each for each in sets.values() if each.matrix is not None]
     if not scored:
         raise MissingData(
             f"The store {places.store} has no scores of these runs. Name the store that the audit used: --store DIR.\n"
@@ -186,6 +253,54 @@ def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
 def _sets(folder: Path, run: Run, places: Places) -> Iterable[ScoredSet]:
     store, name = Store(places.store), slug(folder.resolve().name)
     compared = deciding(run.results.filter(pl.col("verdict").is_in(list(SIGNS))))
-    for study, spec, task, root in recorded(run.record, run.prompts, places):
+    person = run.record.settings.get("person")
+    for study, spec, whole, root in recorded(run.record, run.prompts, places):
+        task = as_asked(whole, study, run.record)
         own = compared.filter(study=study, model=spec.name, dataset=task.dataset.name)
-        yield ScoredSet(name, study, spec.name, spec, task, store, root, own, run.record.settings.get("person"))
+        belief = study in STUDIES and STUDIES[study].asks.belief
+        yield ScoredSet(name, study, spec.name, spec, task, store, root, own, person, belief)
+
+
+class Opening(NamedTuple):
+    """Where the viewer opens: the finding, and the set, prompt and attribute that it is about."""
+
+    badge: str
+    answer: str
+    set: int
+    prompt: int
+    by: str
+
+
+def opening(sets: Sequence[ScoredSet], runs: Iterable[Run], wanted: str | None = None) -> Opening | None:
+    """The finding with the id `wanted`; without one the most unequal difference whose pictures are here."""
+    findings = {each.id: each for run in runs for each in run.findings}
+    if wanted is not None and wanted not in findings:
+        raise UnknownName("finding", wanted, findings)
+    shown = sorted((each for each in findings.values() if each.said == DIFFERENCE), key=lambda each: -each.distance)
+    known = [found for each in ([findings[wanted]] if wanted else shown) if (found := _about(sets, each)) is not None]
+    if wanted and not known:
+        raise UsageError(f"The finding {wanted} is about no single prompt and group. `beholder view RUN` shows all.")
+    return known[0] if known else None
+
+
+def _about(sets: Sequence[ScoredSet], finding: Finding) -> Opening | None:
+    rows, sides = finding.rows, [each.sides for each in finding.contrasts if each.sides]
+    words = [*(each.label for each in finding.contrasts), *(str(row.get("concept") or "") for row in rows)]
+    concepts = [each for word in filter(None, words) for each in (word, *word.split(" or "))]
+    ends = (row.get(end) for row in rows for end in ("group", "against"))
+    groups = {side.group for side in sides[0]} if sides else set(ends)
+    part = str(rows[0].get("subset") or "") if rows else ""
+    count = sum(side.n for side in sides[0]) if sides else int(rows[0].get("n") or 0) if rows else 0
+    own = [place for place, each in enumerate(sets) if _of(each) == (finding.study, finding.model, finding.dataset)]
+    for place in sorted(own, key=lambda at: (part not in sets[at].task.name, abs(sets[at].images.height - count))):
+        attributes = sorted(sets[place].attributes.items(), key=lambda each: each[0] != part)
+        by = next((name for name, values in attributes if groups & {*values}), None)
+        asked = sets[place].task.prompts.table.select("concept", "dimension").rows()
+        prompt = next((at for word in concepts for at, named in enumerate(asked) if word in named), None)
+        if by and prompt is not None:
+            return Opening(finding.badge, finding.answer or f"{finding.headline}.", place, prompt, by)
+    return None
+
+
+def _of(scored: ScoredSet) -> tuple[str, str, str]:
+    return scored.study, short_names([scored.model]).get(scored.model, scored.model), scored.task.dataset.name

@@ -5,6 +5,7 @@ of another origin.
 """
 
 import json
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -23,10 +24,12 @@ from starlette.routing import Route
 
 from beholder.core.errors import BeholderError
 from beholder.core.types import Ints
-from beholder.view import PictureError, ScoredSet
+from beholder.report.report import short_names
+from beholder.view import Opening, PictureError, ScoredSet
 
 PAGE = Path(__file__).parent / "page"
 LONGEST_QUERY = 4096
+UNITS = {"belief": "share of the model’s belief among the prompts of one level", "cosine": "cosine × 100"}
 T = TypeVar("T")
 MOST_ROWS = 200
 POLICY = (
@@ -62,8 +65,8 @@ class Guard(BaseHTTPMiddleware):
 class Viewer:
     """Answers about these sets; whoever asks has to know the token."""
 
-    def __init__(self, sets: list[ScoredSet], token: str) -> None:
-        self._sets, self._token = sets, token
+    def __init__(self, sets: list[ScoredSet], token: str, opens: Opening | None = None) -> None:
+        self._sets, self._token, self._opens = sets, token, opens
 
     def answer(self, work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
         """The work as an endpoint: with the right token, in a thread, and errors of ours as answers."""
@@ -84,27 +87,34 @@ class Viewer:
         """Everything that can be looked at: what was asked, and by what people are grouped."""
         described = [
             {
-                **{name: getattr(scored, name) for name in ("run", "study", "model", "attributes")},
+                **{name: getattr(scored, name) for name in ("run", "study", "attributes")},
+                "model": short_names([scored.model]).get(scored.model, scored.model),
                 "dataset": scored.task.dataset.name,
                 "set": scored.task.name,
                 "images": scored.images.height,
                 "people": scored.people.described(),
+                "unit": UNITS.get(scored.unit, scored.unit),
                 "prompts": scored.task.prompts.texts,
             }
             for scored in self._sets
         ]
         return JSONResponse(described)
 
+    def opening(self, request: Request) -> Response:
+        """The finding that the page opens on, and where."""
+        return JSONResponse(self._opens._asdict() if self._opens else None)
+
     def rank(self, request: Request) -> Response:
         """Pictures in the order of their scores, or those that surprise."""
         (scored, prompt), query = self._asked(request), request.query_params
         where = json.loads(query.get("where", "{}"))
-        surprise = query.get("surprising")
-        order = (
-            scored.surprising(prompt, surprise, str(where[surprise]))
-            if surprise
-            else scored.ranked(prompt, where, lowest=query.get("order") == "lowest")
-        )
+        surprise, typical = query.get("surprising"), query.get("typical")
+        if surprise:
+            order = scored.surprising(prompt, surprise, str(where[surprise]))
+        elif typical:
+            order = scored.typical(prompt, typical, where)
+        else:
+            order = scored.ranked(prompt, where, lowest=query.get("order") == "lowest")
         start = max(int(query.get("offset", "0")), 0)
         chosen = order[start : start + min(int(query.get("limit", "60")), MOST_ROWS)]
         other = _at(self._sets, query["with"], "set") if "with" in query else None
@@ -146,12 +156,15 @@ def page_file(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=TYPES[path.suffix])
 
 
-def viewer(sets: list[ScoredSet], token: str, hosts: list[str] | None = None) -> Starlette:
+def viewer(
+    sets: list[ScoredSet], token: str, hosts: list[str] | None = None, opens: Opening | None = None
+) -> Starlette:
     """The application; every address begins with `/token/`."""
-    answers = Viewer(sets, token)
+    answers = Viewer(sets, token, opens)
     works = {
         "": page_file,
         "api/sets": answers.list_sets,
+        "api/opening": answers.opening,
         "api/rank": answers.rank,
         "api/distributions": answers.distributions,
         "api/nearest": answers.nearest,
@@ -175,8 +188,22 @@ def rows(scored: ScoredSet, places: Ints, prompt: int, other: ScoredSet | None) 
     made: list[dict[str, object]] = []
     for place, named in zip(places.tolist(), labels, strict=True):
         score, other_score = number(scored.scores[place, prompt]), number(elsewhere.get(ids[place]))
-        made.append({"place": place, "score": score, "other": other_score, "labels": named})
+        said = [
+            scored.said(score, prompt),
+            *([other.said(other_score, texts.index(text))] if elsewhere and other else []),
+        ]
+        about = ", ".join(filter(None, (words(name, value) for name, value in named.items())))
+        numbers = {"place": place, "score": score, "other": other_score}
+        made.append({**numbers, "said": " / ".join(said), "about": about, "labels": named})
     return made
+
+
+def words(name: str, value: str | None) -> str:
+    """A label as it is read: what is not so is left out, and a bare number says what it counts."""
+    name = name.replace("_", " ")
+    if value in (None, "", "false"):
+        return ""
+    return name if value == "true" else f"{name} {value}" if re.fullmatch(r"[\d.–-]+", str(value)) else str(value)
 
 
 def number(value: float | None) -> float | None:

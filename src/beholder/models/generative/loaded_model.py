@@ -39,6 +39,7 @@ class LoadedModel:
     form: PromptForm
     notes: list[str]
     questions: int  # how many at once; becomes smaller when memory runs out
+    single: bool = False  # its pictures cannot be put together: one goes through the model at a time
 
     @classmethod
     def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> "LoadedModel":
@@ -86,7 +87,7 @@ class LoadedModel:
         for _, together in groupby(order, key=(lambda _: 0) if self.kind.padded else shapes.__getitem__):
             waiting = list(together)
             while waiting:
-                part = waiting[: self.questions]
+                part = waiting[: 1 if self.single else self.questions]
                 try:
                     logits = self.answers([texts[index] for index in part], pictures)
                 except OutOfMemory:

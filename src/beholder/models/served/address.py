@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -23,6 +25,10 @@ from beholder.core.types import Entry
 FORM = "openai:MODEL@URL, as in openai:deepseek-vl2@http://127.0.0.1:8000/v1"
 REMOVED = "[key removed]"
 SHORTEST_SECRET = 8  # a shorter key (`EMPTY`, `none`) is a word like any other: it is not searched for
+_PUBLIC = re.compile(
+    r"\A(?:sk-(?:proj-|svcacct-|admin-|or-v1-|ant-(?:api\d+-)?)?|hf_|gsk_|xai-|nvapi-|AIza)"
+)  # prefixes
+_ESCAPE = re.compile(r"(?is)(?:%|\\x|\\u00)([0-9a-f]{2})|&(?:#\d{1,6}|#x[0-9a-f]{1,5}|[a-z]{2,4});|\\?.")
 WAYS = {"image": ("png", "jpeg"), "answers": ("auto", "logprobs", "sampled", "guided")}
 NUMBERS = {"quality": (1, 100), "side": (16, 8192), "draws": (1, 1000)}
 
@@ -50,10 +56,13 @@ class Address(NamedTuple):
     url: SplitResult
     asking: Asking
     revision: str | None
+    scheme: str = "openai"
 
     @property
     def name(self) -> str:
         """What the user calls it, without the query."""
+        if self.scheme != "openai":
+            return f"{self.scheme}:{self.model}"
         return f"openai:{self.model}@{self.url.scheme}://{self.url.netloc}{self.url.path}"
 
 
@@ -78,6 +87,16 @@ def read_address(text: str) -> Address:
     revision = options.pop("revision", None)
     path = re.sub(r"/chat/completions$", "", url.path.rstrip("/"))
     return Address(model, url._replace(query="", fragment="", path=path), _asking(options), revision)
+
+
+def read_hosted(scheme: str, text: str, url: SplitResult) -> Address:
+    """`MODEL` with options in a query, of a server whose address is known."""
+    model, _, query = text.partition("?")
+    if not model:
+        raise ModelError(f"Name the model: {scheme}:MODEL.")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    revision = options.pop("revision", None)
+    return Address(model, url, _asking(options), revision, scheme)
 
 
 def _asking(options: Mapping[str, str]) -> Asking:
@@ -108,7 +127,7 @@ class Key:
     def cut_from(self, said: Any) -> Any:
         """What a server said (text, or JSON with texts anywhere in it), without the key."""
         if isinstance(said, str):
-            return self._form.sub(REMOVED, said) if self._form else said
+            return self._without(said)
         if isinstance(said, list):
             return [self.cut_from(each) for each in said]
         if isinstance(said, dict):
@@ -120,25 +139,46 @@ class Key:
         return re.sub(r"(?i)(bearer\s+|\bsk-)(?!\[key)[^\s\"',}]+", r"\1***", str(self.cut_from(text)))
 
     @cached_property
-    def _form(self) -> re.Pattern[str] | None:
-        """Every form in which the key may come back: plain, escaped, its first half, base64, hexadecimal."""
-        if len(self.value) < SHORTEST_SECRET:
-            return None
-        head = self.value[: max(SHORTEST_SECRET, len(self.value) // 2)]
-        escaped = f"{_escaped(self.value)}|{_escaped(head)}[\\w%.~+/=-]*"
-        plain = f"(?i:{re.escape(self.value)}|{escaped}|{self.value.encode().hex()})"
-        coded = (f"{re.escape(core)}[\\w+/-]*=*" for core in _in_base64(self.value.encode()))
-        return re.compile("|".join((plain, *coded)))
+    def _pieces(self) -> dict[int, set[str]]:
+        """What gives a run of the key away, by length, in lower case: plain, base64, hexadecimal; also backwards."""
+        least, secret = SHORTEST_SECRET, len(_PUBLIC.sub("", self.value, count=1))
+        first = max(0, len(self.value) - secret - least + 1)
+        runs = [self.value[i : i + least] for i in range(first, len(self.value) - least + 1)]
+        data = [run.encode() for each in runs for run in (each, each[::-1])]
+        pieces = [*runs, *(one.hex() for one in data), *(core for one in data for core in _in_base64(one))]
+        every = {each.lower() for piece in pieces for each in (piece, piece[::-1])}
+        return {length: {piece for piece in every if len(piece) == length} for length in map(len, every)}
+
+    def _without(self, text: str) -> str:
+        """The text with every run of the key exchanged for a remark."""
+        given = bytearray(len(text))
+        for shown, places in _readings(text) if len(text) >= SHORTEST_SECRET <= len(self.value) else ():
+            for length, pieces in self._pieces.items():
+                for start in range(len(shown) - length + 1):
+                    if shown[start : start + length] in pieces:
+                        first, end = places[start], places[start + length]
+                        given[first:end] = b"\1" * (end - first)
+        parts = groupby(zip(text, given, strict=True), key=itemgetter(1))
+        return "".join(REMOVED if hit else "".join(sign for sign, _ in part) for hit, part in parts)
 
 
-def _escaped(text: str) -> str:
-    """A pattern of the text, each character as it is or as URLs, JSON and HTML escape it."""
-    return "".join(
-        # Atomic: what matches in two ways would take exponential time.
-        rf"(?>%(?:25)*{ord(one):02x}|\\u{ord(one):04x}|&#0*{ord(one)};|&#x0*{ord(one):x};"
-        rf"|{re.escape(html.escape(one))}|\\?{re.escape(one)})"
-        for one in text
-    )
+def _readings(text: str) -> Iterator[tuple[str, list[int]]]:
+    """The text in lower case, as it stands and with its escapes read, again and again; with each sign's first place."""
+    shown, places = text, list(range(len(text) + 1))
+    for _ in range(4):
+        yield "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in shown), places
+        found = list(_ESCAPE.finditer(shown))
+        places = [places[each.start()] for each in found] + [places[len(shown)]]
+        if len(found) == len(shown):
+            return
+        shown = "".join(map(_sign, found))
+
+
+def _sign(escape: re.Match[str]) -> str:
+    """The one sign that an escape stands for."""
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    return (html.unescape(escape[0]) if escape[0][0] == "&" else escape[0])[-1]
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:
@@ -154,6 +194,12 @@ def key_for(url: SplitResult, environment: Mapping[str, str]) -> Key:
     name, value = "BEHOLDER_API_KEY", environment.get("BEHOLDER_API_KEY", "").strip()
     if not value and (url.scheme == "https" or is_local(url.hostname or "")):
         name, value = "OPENAI_API_KEY", environment.get("OPENAI_API_KEY", "").strip()
+    return key_in(name, {name: value})
+
+
+def key_in(name: str, environment: Mapping[str, str]) -> Key:
+    """The key in an environment variable; empty where there is none."""
+    value = environment.get(name, "").strip()
     if not (value.isascii() and value.isprintable()):
         raise ModelError(f"The key in {name} holds characters that cannot be in a key; it was not sent.")
     return Key(value)

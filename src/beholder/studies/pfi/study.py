@@ -71,7 +71,10 @@ PFI = Study(
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
     asks=Asks(
-        datasets=("apa",), tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts), limit_by="branch"
+        datasets=("apa",),
+        tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts),
+        limit_by="branch",
+        belief=True,
     ),
     measures=Measures(
         functions=figures.public_figure_measures("pfi", POOLS),
@@ -82,6 +85,12 @@ PFI = Study(
     ),
     tells=Tells(
         chapter="beholder.studies.pfi.chapter:CHAPTER",
+        choices=(
+            "Prompts of actors: the politicians' categories and APA's actor levels",
+            "Articles: an where English asks for it; the paper's template has a",
+            f"Sports beyond the {len(SPORTS)} with a prompt: left out of the specialty level",
+            "The photographs: APA's",
+        ),
         compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
         limitations=APA.tells.limitations,
         of_photographs=APA.tells.of_photographs,

@@ -4,9 +4,10 @@
   const list = document.getElementById("list");
   const space = document.getElementById("space");
   const colours = ["#c9741f", "#2a9d8f", "#4c86c0", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e"];
+  const known = { woman: "#c9741f", Female: "#c9741f", man: "#2a9d8f", Male: "#2a9d8f" }; // as in the report
   const cell = { width: 150, height: 230 };
   const page = 100;
-  const sets = await (await fetch("api/sets")).json();
+  const [sets, opens] = await Promise.all(["api/sets", "api/opening"].map(async (path) => (await fetch(path)).json()));
   let total = 0;
   let pages = new Map();
   let version = 0;
@@ -14,7 +15,6 @@
   const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
   const chosen = () => Object.fromEntries(new FormData(form));
   const set = () => sets[Number(form.elements.set.value)];
-  const digits = (x) => (x === null ? "no score" : Number(x.toPrecision(4)).toString().replace("-", "−"));
   const name = (each) => `${each.model}, ${each.study}: ${each.set} on ${each.dataset} (${each.images.toLocaleString("en")} pictures)`;
 
   sets.forEach((each, place) => form.elements.set.append(option(place, name(each))));
@@ -45,6 +45,7 @@
     if (order === "surprising" && by && !filter[by]) filter[by] = set().attributes[by][0];
     const asked = { set: number, prompt, order, where: JSON.stringify(filter), ...more };
     if (order === "surprising" && by) asked.surprising = by;
+    if (order === "typical" && by) asked.typical = by;
     if (other) asked.with = other;
     return new URLSearchParams(asked);
   }
@@ -54,7 +55,7 @@
     made.style.left = (place % across) * cell.width + "px";
     made.style.top = Math.floor(place / across) * cell.height + "px";
     const image = document.createElement("img");
-    image.alt = "picture " + (place + 1) + ", score " + digits(row.score);
+    image.alt = "picture " + (place + 1);
     image.addEventListener("error", async () => {
       const lost = Object.assign(document.createElement("div"), { className: "lost" });
       lost.textContent = await (await fetch(image.src)).text();
@@ -62,8 +63,8 @@
     });
     image.src = `picture/${form.elements.set.value}/${row.place}?side=280`;
     const caption = document.createElement("figcaption");
-    const labels = Object.values(row.labels).filter(Boolean).slice(0, 4).join(", ");
-    caption.textContent = `${place + 1}. ${digits(row.score)}${row.other === null ? "" : " / " + digits(row.other)} · ${labels}`;
+    const said = Object.assign(document.createElement("b"), { textContent: row.said });
+    caption.append(`${place + 1}. `, said, ` ${row.about}`);
     made.append(image, caption);
     return made;
   }
@@ -98,13 +99,13 @@
     const { set: number, prompt, by } = chosen();
     const box = document.getElementById("spread");
     if (!by) return box.replaceChildren();
-    const { edges, groups, people, verdicts } = await (await fetch("api/distributions?" + new URLSearchParams({ set: number, prompt, by }))).json();
+    const { edges, groups, people, means, ends, verdicts } = await (await fetch("api/distributions?" + new URLSearchParams({ set: number, prompt, by }))).json();
     const space = "http://www.w3.org/2000/svg";
     const svg = document.createElementNS(space, "svg");
     svg.setAttribute("viewBox", "0 0 300 60");
     svg.setAttribute("preserveAspectRatio", "none");
     svg.setAttribute("role", "img");
-    svg.setAttribute("aria-label", "Scores of each group, from " + digits(edges[0]) + " to " + digits(edges.at(-1)));
+    svg.setAttribute("aria-label", "Numbers of each group, from " + ends.join(" to "));
     const keys = document.createElement("p");
     Object.entries(groups).forEach(([group, counts], place) => {
       const sum = counts.reduce((a, b) => a + b, 0) || 1;
@@ -112,16 +113,17 @@
       const steps = counts.map((count, bin) => `${bin * 10},${60 - (count / sum / top) * 56} ${(bin + 1) * 10},${60 - (count / sum / top) * 56}`);
       const path = document.createElementNS(space, "path");
       path.setAttribute("d", `M0,60 L${steps.join(" ")} L300,60`);
-      path.setAttribute("fill", colours[place % colours.length]);
-      path.setAttribute("stroke", colours[place % colours.length]);
+      const colour = known[group] || colours[place % colours.length];
+      path.setAttribute("fill", colour);
+      path.setAttribute("stroke", colour);
       path.setAttribute("vector-effect", "non-scaling-stroke");
       if (place) path.setAttribute("stroke-dasharray", place * 3 + " 3");
       svg.append(path);
       const key = Object.assign(document.createElement("span"), { className: "key" });
       const line = document.createElement("i");
-      line.style.borderTopColor = colours[place % colours.length];
+      line.style.borderTopColor = colour;
       if (place) line.style.borderTopStyle = "dashed";
-      key.append(line, `${group} (${people[group]} people, ${sum === 1 && !counts.some(Boolean) ? 0 : sum} pictures)`);
+      key.append(line, `${group}: ${means[group] ? means[group] + " on average" : "no score"} (${people[group]} people, ${counts.reduce((a, b) => a + b, 0)} pictures)`);
       keys.append(key);
     });
     let waiting = null;
@@ -132,12 +134,12 @@
       waiting = setTimeout(() => under(value), 60);
     });
     const said = document.createElement("ul");
-    verdicts.forEach((each) => {
-      const pair = [each.subset, each.group, each.against && "against " + each.against].filter(Boolean).join(", ");
-      const range = each.low === null ? "" : ` (${digits(each.low)} to ${digits(each.high)})`;
-      said.append(Object.assign(document.createElement("li"), { textContent: `${each.sign} ${each.verdict}: ${each.metric}, ${pair}: ${digits(each.value)}${range}` }));
-    });
-    box.replaceChildren(svg, keys, said);
+    verdicts.forEach((each) => said.append(Object.assign(document.createElement("li"), { textContent: each.said })));
+    const axis = Object.assign(document.createElement("p"), { className: "axis" });
+    axis.append(...ends.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+    const more = document.createElement("details");
+    more.append(Object.assign(document.createElement("summary"), { textContent: `What the run says of these groups (${verdicts.length})` }), said);
+    box.replaceChildren(keys, svg, axis, ...(verdicts.length ? [more] : []));
   }
   async function under(value) {
     const { set: number, prompt } = chosen();
@@ -146,7 +148,7 @@
     const image = document.createElement("img");
     image.alt = "the picture whose score is nearest";
     image.src = `picture/${number}/${row.place}?side=160`;
-    document.getElementById("under").replaceChildren(image, `${digits(row.score)} · ${Object.values(row.labels).filter(Boolean).join(", ")}`);
+    document.getElementById("under").replaceChildren(image, `${row.said}: ${row.about}`);
   }
 
   async function start() {
@@ -154,7 +156,7 @@
     pages = new Map();
     list.scrollTop = 0;
     await fetched(0);
-    document.getElementById("count").textContent = total.toLocaleString("en") + " pictures";
+    document.getElementById("count").textContent = `${total.toLocaleString("en")} pictures. Numbers: ${set().unit}.`;
     space.replaceChildren();
     await Promise.all([draw(), distributions()]);
   }
@@ -162,6 +164,14 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   list.addEventListener("scroll", () => requestAnimationFrame(draw));
   addEventListener("resize", () => { space.replaceChildren(); draw(); });
+  if (opens) {
+    document.getElementById("choose").open = false;
+    form.elements.set.value = opens.set;
+    document.querySelector("h1").textContent = opens.answer;
+    document.getElementById("badge").textContent = opens.badge;
+  }
   fill();
+  if (opens) for (const name of ["prompt", "by"]) form.elements[name].value = opens[name];
+  if (opens) form.elements.order.value = "typical";
   await start();
 })();
