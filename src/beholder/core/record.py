@@ -38,6 +38,7 @@ FORMS: Entry = {
     "models": [MODEL],
     "datasets": [DATASET],
     "bad_images": [{"image": str, "reason": str}],
+    "not_compared": [{"study": str, "dataset": str, "label": str, "reason": str, "unclear": bool}],
 }
 
 
@@ -59,6 +60,9 @@ class Record:
     datasets: list[Entry] = field(default_factory=list)
     bad_images: list[dict[str, str]] = field(default_factory=list)  # images that could not be read: `image`, `reason`
     left_out: list[str] = field(default_factory=list)
+    not_compared: list[Entry] = field(
+        default_factory=list
+    )  # labels that were asked for: `study`, `dataset`, `label`, `reason`
     notes: list[str] = field(default_factory=list)
     machine: dict[str, str] = field(default_factory=lambda: machine())
 
@@ -86,6 +90,11 @@ class Record:
         """A data set, once."""
         if entry["name"] not in [known["name"] for known in self.datasets]:
             self.datasets.append({**entry, "origin": masked(str(entry["origin"]))} if "origin" in entry else entry)
+
+    def add_not_compared(self, study: str, dataset: str, label: str, reason: str, *, unclear: bool = False) -> None:
+        """A label that was asked for and not compared, once; `unclear` where its values look alike."""
+        entry = {"study": study, "dataset": dataset, "label": label, "reason": reason, "unclear": unclear}
+        self.not_compared += [entry] if entry not in self.not_compared else []
 
     def add_bad_images(self, reasons: dict[str, str]) -> None:
         """Images that could not be read, each once."""

@@ -17,7 +17,8 @@ from PIL import Image
 from beholder.core.errors import BadImage
 from beholder.datasets.dataset import Dataset, DatasetSource
 from beholder.datasets.images import is_transparent, on_white, open_image, unreadable
-from beholder.datasets.selection import MOST_VALUES, numbers_of
+from beholder.datasets.labels import first_of, map_option, unclear_labels
+from beholder.datasets.selection import MOST_VALUES, not_numbers, numbers_of
 
 MOST_GROUPS = 50  # a text column with more different values identifies people or pictures rather than groups
 IDENTIFIERS = ("name", "person")  # columns that identify people, however few they are
@@ -39,7 +40,7 @@ class Column(NamedTuple):
     """How a column is read."""
 
     name: str
-    role: str  # `groups`, `numbers`, `person` or `ignored`
+    role: str  # `groups`, `numbers`, `person`, `unclear` (values look alike) or `ignored`
     how: str  # in words: what is made of it, or why nothing is
     values: int  # how many different ones there are
     missing: int  # how many images lack a label
@@ -77,7 +78,7 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     texts = {each.name: dataset.table[each.name].cast(pl.String) for each in columns if each.role != "numbers"}
     numbers = {each.name: numbers_of(dataset.table[each.name]) for each in columns if each.role == "numbers"}
     ranges = {name: _range(column) for name, column in numbers.items() if column is not None}
-    few = [each.name for each in columns if each.role in ("groups", "ignored") and each.values <= MOST_GROUPS]
+    few = [each.name for each in columns if each.role not in ("numbers", "person") and each.values <= MOST_GROUPS]
     groups = {name: _counts(texts[name]) for name in few}
     many = {each.name: each.values for each in columns if each.name in texts and each.name not in groups}
     crossed = [each.name for each in columns if each.role == "groups" and each.values <= MOST_CROSSED]
@@ -95,7 +96,10 @@ def damaged_images(dataset: Dataset, advance: Callable[[int], None] = lambda cou
 
 def columns_of(dataset: Dataset) -> list[Column]:
     """How each column is read: as groups, as numbers, as the person who is shown, or not at all."""
-    return [_column(dataset.table[name]) for name in dataset.attributes]
+    columns = {name: _column(dataset.table[name]) for name in dataset.attributes}
+    for name, found in unclear_labels(dataset, [name for name in columns if columns[name].role == "groups"]).items():
+        columns[name] = columns[name]._replace(role="unclear", how=found.said)
+    return list(columns.values())
 
 
 def _column(column: pl.Series) -> Column:
@@ -112,6 +116,12 @@ def _column(column: pl.Series) -> Column:
     elif values <= MOST_GROUPS:
         listed = [f"{group} {count:,}" for group, count in _counts(column.cast(pl.String)).drop_nulls("group").rows()]
         role, how = "groups", ", ".join(listed[:MOST_CROSSED]) + (" …" if len(listed) > MOST_CROSSED else "")
+    if role != "person" and numbers is None and (others := not_numbers(column)):
+        role, how = (
+            "ignored",
+            f"{values - len(others):,} numbers, and texts that are none: {first_of(others)}; "
+            + (f"leave these empty: {map_option(column.name, others)}"),
+        )
     return Column(column.name, role, how, values, column.null_count())
 
 

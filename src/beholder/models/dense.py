@@ -31,6 +31,11 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     model_type = config.get("model_type")
     if model_type not in DENSE:
         raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DENSE)}.")
+    if "CLIPSegModel" in (config.get("architectures") or ()):
+        raise ModelError(
+            f"{folder} is a CLIPSegModel: the two towers of CLIPSeg without the decoder that marks what a text names.\n"
+            "Name a folder whose architecture is CLIPSegForImageSegmentation; the towers alone are CLIP's: audit CLIP."
+        )
     _require_backbone(config)
     kind = DENSE[model_type]
     files = find_files(folder, allow_pickle=options.allow_pickle)

@@ -22,6 +22,7 @@ class ModelType(NamedTuple):
     reuse: Reuse | None = None  # the most that can be reused, if the model is not causal from end to end
     packed: str = ""  # the input in which pictures stand behind one another, along the last axis
     windows: bool = False  # its image tower looks through windows, which can be computed at once
+    typed: bool = False  # its processor must be asked for the kinds of tokens, which its positions follow from
     refused: str = ""  # why no question can be put to it
 
 
@@ -42,6 +43,7 @@ MODEL_TYPES = {
     **dict.fromkeys(_PADDED.split(), ModelType(padded=True)),
     **dict.fromkeys(["qwen2_vl", "qwen2_5_vl", "qwen3_vl"], ModelType(padded=True, windows=True)),
     **dict.fromkeys(["minicpmv4_6", "minicpmv4_7", "minicpm_ocr"], ModelType(packed="pixel_values")),
+    "cosmos3_edge": ModelType(typed=True),
     "blip": ModelType("{}", reuse=Reuse.FEATURES),  # for questions; its text encoder looks at the picture
     "git": ModelType("<cls>{}"),  # the answer goes on where the question ends, without a closing token
     # The processor adds <bos>, and the line break that closes the prefix. The picture looks at the question.
