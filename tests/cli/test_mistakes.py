@@ -24,8 +24,8 @@ DATASETS = (
     "glasshouse-objects, gras, utkface, utkface-adults, visual-genome"
 )
 FORMS = (
-    "DIR, OWNER/NAME[@REVISION], glasshouse/contrastive, glasshouse/generative, null, null:SEED, onnx:DIR, "
-    "openai:MODEL@URL, openclip:ARCH/TAG, predictions:PATH"
+    "DIR, OWNER/NAME[@REVISION], anthropic:MODEL, gemini:MODEL, glasshouse/contrastive, glasshouse/generative, null, "
+    "null:SEED, onnx:DIR, openai:MODEL@URL, openclip:ARCH/TAG, predictions:PATH"
 )
 COLUMNS = "image, file_name, filename, file, path, image_path, file_path, filepath, image_id"
 MISTAKES = {
