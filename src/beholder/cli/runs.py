@@ -76,6 +76,7 @@ def _entry(path: Path) -> Result | None:
 def report_command(
     folder: RunFolder = LATEST,
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
+    no_title: bool = typer.Option(False, "--no-title", help="With --figures: charts without their titles."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     quiet: bool = False,
     verbose: bool = False,
@@ -87,7 +88,7 @@ def report_command(
     run.save_findings(folder)
     page = write_page(run.report, folder)
     if figures:
-        for path in save_charts(run.report, figures):
+        for path in save_charts(run.report, figures, title=not no_title):
             note(f"Figure: {path}")
     if not quiet:
         print_summary(run.report, out, verbose=verbose)
