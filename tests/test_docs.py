@@ -9,10 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 import typer
+from choices_list import markdown_choices
 
 from beholder.cli import app
 from beholder.datasets import DATASETS
 from beholder.glasshouse.planted import implied_bias_ratio
+from beholder.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -104,3 +106,22 @@ def test_the_ratios_in_the_readme_are_those_of_the_demo():
         for row in ratios
     ]
     assert "\n".join(lines) in (ROOT / "README.md").read_text()
+
+
+def test_the_choices_that_no_paper_states_are_those_of_the_code():
+    """`python tools/choices_list.py` prints them."""
+    page = (ROOT / "docs" / "fidelity.md").read_text()
+    listed = page.partition("<!-- choices -->\n")[2].partition("\n<!-- end -->")[0]
+    assert listed == markdown_choices()
+    assert all(f"**{study.short}** (" in listed for study in STUDIES.values() if study.plans.printed)
+
+
+def test_every_metric_on_the_page_of_the_papers_exists():
+    page = (ROOT / "docs" / "fidelity.md").read_text()
+    sections = {"APA": "apa", "P-FI": "pfi", "GRAS": "gras", "Perception": "perception", "Disparity": "disparity"}
+    for title, name in sections.items():
+        part = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+        known = {metric.name for metric in STUDIES[name].measures.metrics}
+        named = set(re.findall(rf"`({name}\.[a-z_0-9]+)`", part))
+        assert named <= known, named - known
+        assert len(named) > 3

@@ -28,7 +28,7 @@ from beholder.models.spec import device_names
 from beholder.scores.scoring import on_ray
 from beholder.scores.store import Places
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import Inquiry, chosen_studies, open_inquiries
+from beholder.studies.inquiry import Inquiry, add_not_compared, chosen_studies, open_inquiries
 from beholder.studies.study import Study
 
 
@@ -134,5 +134,6 @@ def _audited(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run, 
     matrices = filled(scorer, inquiry, options, run)
     with options.progress(f"{scorer.spec.name}: measuring {inquiry.study.name}", 0, 0):
         results = measure(inquiry, matrices, options.measure, model=scorer.spec.name)
+        add_not_compared(inquiry, results, options, run.record)
         report_rounding(scorer, inquiry, matrices, options, run)
         return results

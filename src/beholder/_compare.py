@@ -23,6 +23,7 @@ from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import compare_pairs, shares_of
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place, store_folder
+from beholder.core.options import declared_options
 from beholder.core.record import Record
 from beholder.core.results import KEY, row_key
 from beholder.core.types import Entry
@@ -121,7 +122,8 @@ def _asked_again(run: Run) -> tuple[list[Study], AuditOptions]:
     for name in run.record.studies:
         STUDIES[name].refuse_by_name()
     here = str(first.get("name")) if first.get("name") in DATASETS else str(first.get("origin"))
-    recorded = {name: settings[name] for name in AuditOptions().recorded() if name in settings}
+    declared = declared_options(AuditOptions).items()
+    recorded = {name: settings[name] for name, each in declared if each.recorded and name in settings}
     options = AuditOptions.of(**recorded, dataset=None if more else here)
     return [STUDIES[name] for name in run.record.studies], options
 

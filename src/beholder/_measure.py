@@ -21,7 +21,7 @@ from beholder.scores.imported import Imported, import_scores
 from beholder.scores.score_matrix import Task
 from beholder.scores.store import recorded_specs
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import Inquiry, datasets_here, open_inquiries, open_inquiry
+from beholder.studies.inquiry import Inquiry, add_not_compared, datasets_here, open_inquiries, open_inquiry
 from beholder.studies.study import Study
 
 Files = Sequence[Path]
@@ -72,7 +72,8 @@ def measure_scores(
             read = {"name": name, "adapter": "imported scores", "files": [str(path) for path in files]}
             run.record.models.append(read)
             with options.progress(f"{name}: measuring {study.name}", 0, 0):
-                run.add(measured_table(inquiry, imported.matrices, options.measure, model=name))
+                run.add(results := measured_table(inquiry, imported.matrices, options.measure, model=name))
+                add_not_compared(inquiry, results, options, run.record)
         return written(run, [study], options)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from beholder.core.errors import UnknownName
+from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import Place, store_folder
 from beholder.core.options import MODEL, OUTPUT, STATISTICS, declared_options, option, values_of
 from beholder.core.types import Fields
@@ -130,11 +130,19 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
 
     def __post_init__(self) -> None:
         DataChoice.__post_init__(self)
+        if self.image_column:
+            object.__setattr__(self, "settings", {**self.settings, "image": self.image_column})
+        if self.delta is not None and self.delta >= 1:
+            raise UsageError(
+                f"--delta {self.delta:g} is more than any difference can be: it is a probability, 0.05 for five points "
+                "(for APA's ratio the factor less 1, so that 0.05 is a factor of 1.05)."
+            )
         _ = self.load, self.ray  # raise where a value is none of theirs
 
     def recorded(self) -> dict[str, object]:
         """The settings for `run.json`."""
         values = {name: getattr(self, name) for name, each in declared_options(type(self)).items() if each.recorded}
+        values = {name: value for name, value in values.items() if value or name not in ("map", "keep_codes")}
         return {**values, "within": list(self.within), "bins": {name: list(self.bins[name]) for name in self.bins}}
 
 

@@ -80,7 +80,9 @@ class Run:
     def report(self) -> Report:
         """What the results show; computed when it is first asked for, and again after more rows were added."""
         if self._report is None:
-            self._report = build_report(self.results, self.record, self.prompts, self.perturbed, folder=self.folder)
+            made = self.results, self.record, self.prompts, self.perturbed
+            places = self.places or Places(data_root(), store_folder())
+            self._report = build_report(*made, folder=self.folder, places=places)
         return self._report
 
     @property

@@ -1,6 +1,6 @@
 """The steps of an audit, which comparing, measuring and verifying take too: ask, fill, measure, write."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.core.results import results_table
-from beholder.models.scorer import LIMIT, NUDGE, Answerer, Scorer, movement, shaken
+from beholder.models.scorer import LIMIT, Answerer, Scorer, movement, nudge_of, redrawn, shaken
 from beholder.models.spec import ModelSpec
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
@@ -39,15 +39,21 @@ def run_digest(run: Run, models: Sequence[object], inquiries: Sequence[Inquiry],
 def report_rounding(
     scorer: Scorer, inquiry: Inquiry, matrices: Sequence[ScoreMatrix], options: AuditOptions, run: Run
 ) -> None:
-    """Scores that rounding moves far are recorded, with what noise of that size does to every finding."""
+    """Scores that rounding moves far, or that are samples, are recorded, with what such noise does to every finding."""
+    rng, name = np.random.default_rng(options.seed), scorer.spec.name
+    if "draws" in matrices[0].channels:
+        drawn = [replace(each, values=redrawn(each.values, each.channels, rng)) for each in matrices]
+        again = measure(inquiry, drawn, options.measure, model=name)
+        most = int(np.nanmax(matrices[0].channel("draws")))
+        run.add(again, f"{name}: every answer drawn again ({most} answers a question)")
+        return
     moved = movement(scorer, matrices[0].prompts["text"].head(SHOWN).to_list())
     if moved is None or moved[0] <= LIMIT:
         return
-    run.record.add_rounding(scorer.spec.name, float(moved[0]), nudge=NUDGE)
-    rng = np.random.default_rng(options.seed)
+    run.record.add_rounding(name, float(moved[0]), nudge=nudge_of(scorer.spec), precision=scorer.spec.precision)
     noisy = [replace(matrix, values=shaken(matrix.values, moved, rng)) for matrix in matrices]
-    again = measure(inquiry, noisy, options.measure, model=scorer.spec.name)
-    run.add(again, f"{scorer.spec.name}: every score moved by up to {moved[0]:.2g}, as rounding moves it")
+    again = measure(inquiry, noisy, options.measure, model=name)
+    run.add(again, f"{name}: every score moved by up to {moved[0]:.2g}, as rounding moves it")
 
 
 def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | None = None) -> list[ScoreMatrix]:
@@ -56,9 +62,21 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
     done = fill(tasks, scorer, Store(options.store), options.fill)
     if run is not None:
         run.add_prompts(inquiry.study.name, tasks)
-        run.record.add_model({**scorer.spec.as_dict(), "notes": list(getattr(scorer, "notes", []))})
+        notes = [*getattr(scorer, "notes", []), *_undecided(done.matrices)]
+        run.record.add_model({**scorer.spec.as_dict(), "notes": notes})
         run.record.add_bad_images(done.bad_images)
     return done.matrices
+
+
+def _undecided(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
+    """That cells are missing, and why, whether they were asked for now or came from the store."""
+    missing = sum(int(np.isnan(matrix.values).any(axis=2).sum()) for matrix in matrices)
+    if missing:
+        every = sum(matrix.images.height * matrix.prompts.height for matrix in matrices)
+        yield (
+            f"{missing:,} of {every:,} cells are missing: what the server returned leaves open which of the two words "
+            "is likelier."
+        )
 
 
 def from_store(specs: Iterable[ModelSpec], inquiry: Inquiry, options: AuditOptions) -> list[ScoreMatrix] | None:

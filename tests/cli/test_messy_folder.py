@@ -65,7 +65,8 @@ def test_the_check_says_what_was_understood(messy: Path, run: Callable[..., Resu
         "photographer  ignored  every image has the same value",
         "gender × skin_tone: 6 cells of 5 to 7 images; the fewest: Woman × 2",
         "Müller Foto 20.jpg looks like Müller Foto 10.jpg",
-        "apa         does not fit: folder:Our people has no attribute 'branch'.",
+        "apa         does not fit: folder:Our people has no attribute 'branch' that is known, and declares no people "
+        "to ask about.",
         "custom      fits: compares by gender, age, skin_tone",
     ):
         assert told in lines

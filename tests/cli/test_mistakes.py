@@ -57,7 +57,7 @@ MISTAKES = {
     "no column names the images": (
         "data check folder:unnamed",
         f"DataError: unnamed/people.csv: no column names the images. Expected one of: {COLUMNS}.\n"
-        "The table has: picture, gender.",
+        "The table has: picture, gender. Name the column: --image-column picture",
     ),
     "wrong separator": (
         "data check folder:pipes",
@@ -88,8 +88,7 @@ MISTAKES = {
     ),
     "one group only": (
         "audit null --dataset folder:alike --by gender",
-        "custom: no two groups of folder:alike were compared: it takes two groups of at least five people "
-        "(gender: every image has the same value).",
+        "custom: by gender nothing was compared: every image has the same value",
     ),
     "no groups for the study": (
         "audit glasshouse/generative -s gras --dataset folder:cities -q",
@@ -98,7 +97,9 @@ MISTAKES = {
     ),
     "a study that needs its own data": (
         "audit null -s apa --dataset folder:staff",
-        "UnknownName: folder:staff has no attribute 'branch'.\nIt has: gender.",
+        "DataError: folder:staff has no attribute 'branch' that is known, and declares no people to ask about.\n"
+        "Add one or more of the columns occupation (with occupations), specialty (with specialties) and name. It has: "
+        "gender.",
     ),
     "numbers asked of words": (
         "audit null --dataset folder:staff --bins gender=1,2",
@@ -131,7 +132,7 @@ MISTAKES = {
     ),
     "wrong setting": (
         "audit null --dataset wds:bare --set split=train",
-        "UnknownName: The data set 'wds:bare' has no setting 'split'.\nIt has: none.",
+        "UnknownName: The data set 'wds:bare' has no setting 'split'.\nIt has: outside.",
     ),
     "no tars": ("data check wds:bare", "MissingData: There is no .tar in bare."),
 }

@@ -82,3 +82,16 @@ def test_a_missing_column_is_named_beside_those_that_exist(path: Path):
     require_columns(pl.DataFrame({"a": [1], "b": [2]}), ["a"], path)
     with pytest.raises(DataError, match=r"the column 'c' is missing\.\nThe table has: a, b\."):
         require_columns(pl.DataFrame({"a": [1], "b": [2]}), ["a", "c", "d"], path)
+
+
+def test_a_line_of_json_may_hold_a_separator_of_lines(tmp_path: Path):
+    path = tmp_path / "people.jsonl"
+    path.write_bytes('{"image": "a.png", "place": "Rue\u2028Haute"}\r\n{"image": "b.png", "place": "x"}\n'.encode())
+    assert read_table(path)["place"].to_list() == ["Rue\u2028Haute", "x"]
+
+
+def test_latin_1_behind_a_byte_order_mark_is_named_by_line_and_byte(tmp_path: Path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"\xef\xbb\xbfimage,gender\na.png,m\xe4nnlich\n")
+    with pytest.raises(DataError, match=r"people.csv: line 2 is not UTF-8 text \(byte 0xe4\)."):
+        read_table(path)

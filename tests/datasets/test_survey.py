@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from beholder.cli.data import checked, report_lines
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.images import open_image
 from beholder.datasets.survey import ALIKE, ALIKE_BITS, Look, look_alikes, look_of, survey
@@ -66,3 +67,19 @@ def test_a_survey_counts_labels_crossings_and_damage(tmp_path: Path) -> None:
     assert {column.name: column.missing for column in seen.columns} == {"gender": 1, "city": 0, "age": 1}
     crossing = {row[:2]: row[2] for row in seen.crossings["gender", "city"].rows()}
     assert crossing == {("man", "x"): 2, ("man", "y"): 0, ("woman", "x"): 1, ("woman", "y"): 1}
+
+
+def test_transparent_pictures_are_named(tmp_path: Path) -> None:
+    clear = Image.new("RGBA", (9, 9), (200, 10, 10, 255))
+    clear.putpixel((4, 4), (0, 0, 0, 0))
+    for name, picture in {"clear": clear, "opaque": Image.new("RGBA", (9, 9), (10, 200, 10, 255))}.items():
+        picture.save(tmp_path / f"{name}.png")
+    table = pl.DataFrame(
+        {"image_id": ["clear", "opaque"], "uri": [str(tmp_path / f"{n}.png") for n in ("clear", "opaque")]}
+    )
+    seen = survey(Dataset("two", "1", "none", table))
+    assert seen.transparent == ["clear"]
+    assert any(
+        "1 are transparent (clear)" in line
+        for line in report_lines(checked(Dataset("two", "1", "none", table), seen, []))
+    )

@@ -63,3 +63,9 @@ def test_pooled_intervals_cover_the_true_means_and_err_less_than_the_raw_ones():
         cells += 30
     assert 0.92 <= covered / cells <= 0.97
     assert better > 190
+
+
+def test_two_groups_whose_errors_vanish_are_pooled_without_a_fault():
+    for scale in (1e-9, 1e-6, 1.0, 1e6):
+        pooled = partial_pooling(scale * np.array([0.1, 0.7]), scale * np.array([1e-30, 1e-30]))
+        np.testing.assert_allclose(pooled.overall, 0.4 * scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from models_table import markdown_notes, markdown_tables
 
 from beholder.cli.data import model_rows
 from beholder.core.errors import ModelError, UnknownName
+from beholder.cost.subject import sized
 from beholder.models import catalog as module
 from beholder.models import load
 from beholder.models.catalog import FAMILIES, KINDS, ModelEntry, catalog, count_of, find_model, selected, short
@@ -199,7 +201,7 @@ def test_this_machine_has_memory() -> None:
 
 def test_the_list_is_filtered_by_family_study_size_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("beholder.cli.data.this_machine", lambda: Machine(memory=10**9, gpu_memory=0))
-    assert {row["name"] for row in model_rows(family="matching")} == {"ALBEF", "BLIP"}
+    assert {row["name"] for row in model_rows(family="matching")} == {"ALBEF", "BLIP", "BLIP-2 ITM"}
     assert len(model_rows(study="pfi", max_parameters="200M")) == 3
     small = model_rows(fits=True)
     assert small
@@ -235,3 +237,16 @@ def test_models_of_today_stand_beside_those_of_the_studies() -> None:
     newer = {entry.name for entry in catalog() if not entry.studies}
     assert {"SigLIP2-p16-224", "Qwen3-VL-8B-Instruct", "OWLv2"} <= newer
     assert find_model("siglip2-base-patch16-naflex").load == "google/siglip2-base-patch16-naflex"
+
+
+@pytest.mark.parametrize("told", [{"total_parameters": 1_020_000}, {"total_size": 2_040_000}])
+def test_an_unknown_size_is_read_from_the_weights_own_index(
+    told: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "made_yesterday", "dtype": "bfloat16"}')
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": told, "weight_map": {}}))
+    monkeypatch.setattr("beholder.cost.subject._cached", lambda load: tmp_path)
+    unknown = next(entry for entry in catalog() if entry.parameters is None and entry.load)
+    assert sized(unknown).parameters == 1_020_000
+    known = find_model("ViT-B/32")
+    assert sized(known) is known

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from beholder.datasets.images import open_image
 from beholder.models.preparation import (
     Arithmetic,
     ByProcessor,
@@ -81,3 +84,37 @@ def test_only_one_shape_can_be_shared():
 def test_a_processor_travels_to_a_worker():
     own = ByProcessor(transformers.CLIPImageProcessorPil(**CLIP))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(own))(probes()[0]), own(probes()[0]))
+
+
+@pytest.fixture(scope="module")
+def transparent(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A picture in RGBA, grey with alpha and a palette with a transparent colour, as files."""
+    folder, rng = tmp_path_factory.mktemp("transparent"), np.random.default_rng(9)
+    whole = Image.fromarray(rng.integers(0, 256, (60, 45, 4), dtype=np.uint8))
+    palette = whole.convert("RGB").quantize(20)
+    for name, picture in {"rgba": whole, "grey": whole.convert("LA")}.items():
+        picture.save(folder / f"{name}.png")
+    palette.save(folder / "palette.png", transparency=3)
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("name", ["CLIPImageProcessorPil", "Qwen2VLImageProcessorPil", "SiglipImageProcessorPil"])
+def test_a_transparent_picture_is_what_the_models_own_processor_makes_of_it(name: str, transparent: list[Path]):
+    own = getattr(transformers, name)(**{"size": {"height": 32, "width": 32}} if name.startswith("Siglip") else {})
+    for path in transparent:
+        theirs = own(images=Image.open(path), return_tensors="np")["pixel_values"]
+        ours = own(images=open_image(str(path)), return_tensors="np")["pixel_values"]
+        np.testing.assert_array_equal(ours, theirs)
+        if split := processor_split(own.to_dict()):
+            for picture in (open_image(str(path)), Image.open(path)):
+                np.testing.assert_array_equal(split.arithmetic(split.cut(picture)[None]), theirs)
+
+
+def test_what_lies_beneath_a_transparent_pixel_is_kept_only_where_it_is_asked_for(transparent: list[Path]):
+    assert [open_image(str(path), alpha=True).mode for path in transparent] == ["LA", "P", "RGBA"]
+    assert {open_image(str(path)).mode for path in transparent} == {"RGB"}
+    opaque = Image.open(transparent[2])
+    opaque.putalpha(255)
+    buffer = io.BytesIO()
+    opaque.save(buffer, "PNG")
+    assert open_image("opaque.png", buffer.getvalue(), alpha=True).mode == "RGB"

@@ -14,8 +14,8 @@ from beholder._audit import audit_models
 from beholder._options import AuditOptions
 from beholder.core.record import Record
 from beholder.models.catalog import FAMILIES, Family
-from beholder.models.load import load_model
-from beholder.models.scorer import LIMIT, ContrastiveScorer, Floats, NullScorer, movement, shaken, unit_rows
+from beholder.models.load import LoadOptions, load_model
+from beholder.models.scorer import LIMIT, ContrastiveScorer, Floats, NullScorer, movement, redrawn, shaken, unit_rows
 from beholder.models.spec import ModelSpec
 
 PROMPTS = ["a photo of a person", "a photo of a dog"]
@@ -74,6 +74,25 @@ def test_noise_stays_in_the_range_of_its_channel() -> None:
     assert noisy[..., 0].min() >= 0
     assert noisy[..., 0].max() <= 1
     np.testing.assert_array_equal(noisy[..., 1], cells[..., 1])
+
+
+def test_answers_drawn_again_spread_as_binomial_counts_do() -> None:
+    channels = ("logit_true", "log_p_yes", "log_p_no", "refused", "yes_draws", "no_draws", "draws")
+    cells = np.tile(np.array([0, 0, 0, 0.1, 12, 6, 20], np.float32), (400, 5, 1))
+    made = redrawn(cells, channels, np.random.default_rng(2))
+    yes, no = made[:, :, 4], made[:, :, 5]
+    assert yes.mean() == pytest.approx(12, abs=0.2)
+    assert yes.var() == pytest.approx(20 * 0.6 * 0.4, rel=0.1)
+    assert (yes + no <= 20).all()
+    np.testing.assert_allclose(np.exp(made[:, :, 1]), (yes + 0.5) / 21.5, rtol=1e-5)
+    np.testing.assert_allclose(made[:, :, 3], (20 - yes - no) / 20, atol=1e-6)
+
+
+def test_half_precision_is_nudged_by_one_of_its_own_steps(tiny_model: Callable[[str], Path]) -> None:
+    pytest.importorskip("transformers")
+    moved = movement(load_model(str(tiny_model("clip")), LoadOptions(precision="bfloat16")), PROMPTS)
+    assert moved is not None
+    assert moved[0] > 1e-4  # a nudge of a millionth would be rounded away
 
 
 def test_the_record_keeps_how_far_and_says_so_once() -> None:

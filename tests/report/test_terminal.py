@@ -71,7 +71,9 @@ def test_the_terminal_says_the_five_answers_that_matter_most_and_where_the_rest_
 
 
 def test_in_a_log_each_answer_is_one_line_with_both_groups_their_sizes_and_an_interval(two_models: Run) -> None:
-    lines = answers(summary(two_models, 40, verbose=False, terminal=False))
+    women = (pl.col("metric") == "apa.occupation_probability") & (pl.col("group") == "woman")
+    less = two_models.results.with_columns(pl.when(women).then(pl.col("value") / 2).otherwise("value").alias("value"))
+    lines = answers(summary(Run(less, two_models.record), 40, verbose=False, terminal=False))
     (line,) = [line for line in lines if "(clip): The model’s belief in “politician”" in line]
     assert line.startswith("● Difference found (clip): ")
     both, interval = r"\d+ % for women politicians, and \d+ % for men", r"0\.62 times, 0\.\d\d to 0\.\d\d"

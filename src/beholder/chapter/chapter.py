@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from beholder.chapter import numbers
-from beholder.chapter.finding import DIFFERS, Finding, metric_rows
+from beholder.chapter.finding import DIFFERS, Contrast, Finding, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.comparison.family import DIFFERENCE
+from beholder.core.types import Array
 from beholder.metrics.group_tests import VERDICTS
 
 if TYPE_CHECKING:
     from beholder.chapter.charts import Figure  # loads altair
+    from beholder.scores.score_matrix import ScoreMatrix
 
 
 class Cell(NamedTuple):
@@ -194,6 +196,15 @@ class Question(NamedTuple):
     role: str = DIFFERS
 
 
+class Behind(NamedTuple):
+    """The pictures behind a contrast: whose they are, and what the model made of each."""
+
+    images: pl.DataFrame
+    groups: list[str | None]
+    values: Array
+    captions: list[str]  # what else there is to say of each, such as what it was called instead
+
+
 @dataclass(frozen=True)
 class Chapter:
     """What a study adds to a report."""
@@ -210,3 +221,5 @@ class Chapter:
     limitations: Callable[[pl.DataFrame], Iterable[str]] = lambda part: ()  # what these rows cannot say
     glossary: tuple[str, ...] = ()  # sentences that explain words of the chapter, for the first screen
     page_title: Callable[[list[str]], str] | None = None  # of a page with this chapter alone, of the models' names
+    behind: Callable[["ScoreMatrix", Contrast], Behind | None] = lambda matrix, shown: None
+    """The pictures of a matrix that a contrast compares; None where the matrix is about something else."""

@@ -9,7 +9,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import polars as pl
 
-from beholder.chapter.numbers import Result, has_interval, quantity, ratio
+from beholder.chapter.numbers import Result, has_interval, log_distance, quantity, ratio
 from beholder.comparison.family import DIFFERENCE, FACT, NAMES, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.core.results import KEY, PLAIN
 
@@ -127,8 +127,11 @@ class Finding(NamedTuple):
     @property
     def distance(self) -> float:
         """How unequal the two numbers of its first contrast are, in e-folds; 0 where there are none."""
-        known = self.contrasts[0].ratio if self.contrasts else None
-        return 0.0 if known is None else math.inf if known == 0 else -math.log(known)
+        first = self.contrasts[0] if self.contrasts else None
+        if first is None or first.row.get("unit") != "ratio":
+            known = first.ratio if first else None
+            return 0.0 if known is None else log_distance(known, 1.0)
+        return log_distance(first.row["value"], 1.0) if first.row["value"] else math.inf
 
     @property
     def metric(self) -> str:

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
+OF_DATA = ("data", "dataset", "people", "image_column", "settings", "bins", "map", "keep_codes", "allow_missing")
 SAME = ("study", "model", "dataset", *KEY)
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
     *("models", "out", "store", "seed", "draws", "delta", "perturb", "device", "precision", "decode", "batch_size"),
@@ -76,8 +77,19 @@ def audit_command(
     show_run(run, as_json=as_json, quiet=quiet, verbose=verbose)
     for tracker in log or ():
         note(log_run(run.report, tracker, name=folder.resolve().name))
-    if reasons := list(uncompared(run.results, studies, chosen)):
-        note("\n".join(reasons))
+    refuse_silence(run.record, chosen, uncompared(run.results, studies, chosen))
+
+
+def refuse_silence(record: Record, options: AuditOptions, others: Iterable[str] = ()) -> None:
+    """Say which labels were not compared, and end with status 1, unless that is allowed; and so for whole studies."""
+    for entry in record.not_compared:
+        note(f"{entry['study']}: by {entry['label']} nothing was compared: {entry['reason']}")
+    said = {entry["study"] for entry in record.not_compared}
+    reasons = [each for each in others if each.partition(":")[0] not in said]
+    for reason in reasons:
+        note(reason)
+    missing = [each for each in record.not_compared if each["unclear"] or not (options.allow_missing or options.limit)]
+    if missing or reasons:
         raise typer.Exit(1)
 
 
@@ -117,9 +129,7 @@ def recorded_params(folder: Path, flags: Fields) -> Fields:
     return params
 
 
-@cli.takes(
-    "data", "dataset", "people", "settings", "bins", "out", "compat", "draws", "seed", "delta", "person", "within"
-)
+@cli.takes(*OF_DATA, "out", "compat", "draws", "seed", "delta", "person", "within")
 def measure_command(
     study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
     scores: list[str] = typer.Option(
@@ -141,6 +151,7 @@ def measure_command(
     (chosen,), asked_for = asked({**options, "study": [study]}, quiet=quiet)
     run = measure_scores(chosen, scores_by_model(scores, model), asked_for)
     show_run(run, as_json=as_json, quiet=quiet)
+    refuse_silence(run.record, asked_for)
 
 
 def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]]:
@@ -154,19 +165,7 @@ def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]
 
 
 @cli.takes(
-    *(
-        "data",
-        "dataset",
-        "people",
-        "settings",
-        "bins",
-        "limit",
-        "skip_bad_images",
-        "out",
-        "store",
-        "device",
-        "precision",
-    ),
+    *(*OF_DATA, "limit", "skip_bad_images", "out", "store", "device", "precision"),
     *("allow_upload", "compat", "seed", "person", "within"),
 )
 def compare_command(
@@ -203,6 +202,7 @@ def compare_command(
         print_comparison(found, out)
     if found.folder and not quiet:
         note(f"Report: {(found.folder / 'comparison.html').resolve()}")
+    refuse_silence(found.record, chosen)
 
 
 def paired_differences(folder: Path, baseline: Path) -> pl.DataFrame:

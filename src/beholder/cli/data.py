@@ -19,9 +19,12 @@ from beholder.comparison.groups import people_of
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import write_whole
 from beholder.core.tables import as_csv
+from beholder.core.types import Fields
+from beholder.cost.subject import sized
 from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
+from beholder.datasets.labels import mapped, unclear_labels, without_labels
 from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
@@ -40,25 +43,32 @@ UNITS = {"1 − b": "below a ratio of 1"}
 Source = Annotated[str, typer.Argument(metavar="NAME", help="A data set's name, folder:PATH, hf:NAME or wds:URI.")]
 
 
-def check(name: Source, data: Path | None = None, settings: list[str] | None = None, as_json: bool = False) -> None:
-    """Exit status 1 if an image cannot be read or no study fits."""
-    dataset, seen = surveyed(name, data, settings)
-    found = checked(dataset, seen, fitting_studies(dataset))
+READ = ("data", "settings", "image_column", "map", "keep_codes")  # how a data set is read
+
+
+@takes(*READ, study_options=False)
+def check(name: Source, as_json: bool = False, *, options: Fields) -> None:
+    """Exit status 1 if an image cannot be read, values look alike, or no study fits."""
+    dataset, seen = surveyed(name, options)
+    unclear = unclear_labels(dataset, [column.name for column in seen.columns if column.role == "unclear"])
+    found = checked(dataset, seen, fitting_studies(without_labels(dataset, unclear)))
+    found["unclear"] = {name: {"values": each.said, "suggested": each.options} for name, each in unclear.items()}
     if as_json:
         say_json(found)
     else:
         say("\n".join(report_lines(found)))
-    if found["unreadable"] or not any(study["fits"] for study in found["studies"]):
+    if unclear or found["unreadable"] or not any(study["fits"] for study in found["studies"]):
         raise typer.Exit(1)
 
 
-def opened(name: str, data: Path | None, settings: list[str] | None) -> Dataset:
-    return load_dataset(name, data_root(data), parse_settings(settings or ()))
+def opened(name: str, options: Fields) -> Dataset:
+    chosen = AuditOptions.of(**options)
+    return mapped(load_dataset(name, chosen.data, chosen.settings), chosen.map, keep_codes=chosen.keep_codes)
 
 
-def surveyed(name: str, data: Path | None, settings: list[str] | None) -> tuple[Dataset, Survey]:
+def surveyed(name: str, options: Fields) -> tuple[Dataset, Survey]:
     """The images that are there, and a look at every one of them."""
-    dataset = opened(name, data, settings).present()
+    dataset = opened(name, options).present()
     with bar(f"looking at {name}", len(dataset), 0) as advance:
         return dataset, survey(dataset, advance)
 
@@ -78,6 +88,7 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
         ],
         "look_alikes": seen.alike,
         "unreadable": seen.damaged,
+        "transparent": seen.transparent,
         "studies": [{name: getattr(fit, name) for name in ("study", "fits", "why")} for fit in fits],
         "can_show": [{"study": name, **{key: row[column] for key, column in SHOWN.items()}} for name, row in planned],
     }
@@ -90,6 +101,8 @@ def report_lines(found: Result) -> Iterator[str]:
     yield f"{found['name']}: {found['images']:,} images, {state}."
     yield from (f"  {image}: {reason}" for image, reason in list(bad.items())[:NAMED])
     yield from _more(len(bad))
+    if clear := found["transparent"]:
+        yield f"  {len(clear):,} are transparent ({clear[0]}): models see white there, open_clip the hidden colour"
     yield from (f"  note: {note}" for note in found["notes"])
     yield from ("", "Columns")
     width = max((len(column["name"]) for column in found["columns"]), default=0)
@@ -98,6 +111,10 @@ def report_lines(found: Result) -> Iterator[str]:
         yield f"  {column['name']:<{width}}  {column['role']:<8} {column['how']}{missing}"
     if not found["columns"]:
         yield "  none: there are no attributes to compare people by"
+    for name, unclear in found["unclear"].items():
+        yield from ("", f"{name} is not compared: {unclear['values']}. To map them, for example:")
+        yield from (f"  {option}" for option in unclear["suggested"])
+        yield "  or, if they are meant as different groups: --keep-codes"
     if found["crossings"]:
         yield from ("", "Crossings")
     for crossing in found["crossings"]:
@@ -176,8 +193,9 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
         out.print(f"{name} is read in one way only.", markup=False)
 
 
-def verify(name: Source, data: Path | None = None, settings: list[str] | None = None, as_json: bool = False) -> None:
-    dataset = opened(name, data, settings)
+@takes(*READ, study_options=False)
+def verify(name: Source, as_json: bool = False, *, options: Fields) -> None:
+    dataset = opened(name, options)
     with bar(f"opening {name}", len(dataset), 0) as advance:
         damaged = damaged_images(dataset, advance)
     if as_json:
@@ -192,13 +210,14 @@ def verify(name: Source, data: Path | None = None, settings: list[str] | None = 
         raise typer.Exit(1)
 
 
+@takes(*READ, study_options=False)
 def card(
     name: Source,
-    data: Path | None = None,
-    settings: list[str] | None = None,
     write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
+    *,
+    options: Fields,
 ) -> None:
-    text = datasheet(*surveyed(name, data, settings), DATASETS.get(name))
+    text = datasheet(*surveyed(name, options), DATASETS.get(name))
     if write_to:
         write_whole(write_to, text.encode())
         note(f"The card of {name} is at {write_to}.")
@@ -223,7 +242,7 @@ def select_command(
     """The same seed chooses the same images. Nobody's second picture is taken before everybody's first."""
     if (each is None) == (count is None):
         raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
-    dataset = with_bins(opened(name, data, settings), parse_bins(bins or ()))
+    dataset = with_bins(opened(name, {"data": data, "settings": settings}), parse_bins(bins or ()))
     by = [dataset.attribute(attribute).name for attribute in by]
     for attribute, values in parse_settings(keep or ()).items():
         column = dataset.attribute(attribute).cast(pl.String)
@@ -304,7 +323,8 @@ def model_rows(
             "memory_bytes": entry.memory("float32"),
             "runs_here": entry.fits(machine),
         }
-        for entry in selected(family=family, study=study, max_parameters=limit)
+        for entry in map(sized, selected(family=family, study=study))
+        if limit is None or (entry.parameters and entry.parameters <= limit)
         if not fits or entry.fits(machine) in ("gpu", "cpu")
     ]
 

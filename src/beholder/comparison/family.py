@@ -53,6 +53,11 @@ def verdict_of(p_value: float | None, people: int, arrangements: float = math.in
     return DIFFERENCE if p_value <= ALPHA else NONE_FOUND
 
 
+def stands_out(p_value: float, families: int) -> bool:
+    """Whether a difference that was found in its own family is one among so many families too (Bonferroni)."""
+    return p_value * families <= ALPHA
+
+
 class Part(NamedTuple):
     """Numbers of one comparison, any shape, and what shuffles make of the largest of them."""
 

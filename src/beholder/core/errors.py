@@ -101,20 +101,30 @@ class OutOfMemory(ModelError):  # noqa: N818
     """The batch did not fit into memory."""
 
 
-class UnusableScore(ModelError):  # noqa: N818
-    """Vectors or scores with NaN or infinity in them, or all zero; `positions` count from 0 in the requested list."""
+OTHER_SHAPE = "Its size or shape may be more than the model's code can take: leave it out, or make it less narrow."
 
-    def __init__(self, kind: str, positions: Sequence[int]) -> None:
-        self.kind, self.positions = kind, tuple(positions)
+
+class UnusableScore(ModelError):  # noqa: N818
+    """Vectors or scores with NaN or infinity in them, or all zero; `positions` count from 0 in the requested list.
+
+    With a `fault`, the model's own code failed with that error instead.
+    """
+
+    def __init__(self, kind: str, positions: Sequence[int], fault: str = "") -> None:
+        self.kind, self.positions, self.fault = kind, tuple(positions), fault
         listed = ", ".join(map(str, self.positions[:10])) + (" …" if len(self.positions) > 10 else "")
         super().__init__(
             f"The model gives no usable score for {len(self.positions)} {kind}(s), at position {listed} "
-            "of those requested: NaN, infinite or all zero.\n"
-            "The weights may be damaged, or the precision too low for them: try --precision float32."
+            f"of those requested: {fault or 'NaN, infinite or all zero'}.\n"
+            + (
+                OTHER_SHAPE
+                if fault
+                else "The weights may be damaged, or the precision too low: try --precision float32."
+            )
         )
 
-    def __reduce__(self) -> tuple[type["UnusableScore"], tuple[str, tuple[int, ...]]]:
-        return UnusableScore, (self.kind, self.positions)
+    def __reduce__(self) -> tuple[type["UnusableScore"], tuple[str, tuple[int, ...], str]]:
+        return UnusableScore, (self.kind, self.positions, self.fault)
 
 
 class BrokenPlugin(BeholderError):  # noqa: N818

@@ -57,6 +57,15 @@ def declared_options(declaring: type) -> dict[str, Option]:
     return {name: replace(each, name=name) for name, each in declared if each is not None}
 
 
+def names_of(texts: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Names of columns that were given once or several times, also with commas between them.
+
+    >>> names_of(["gender,race", "age"])
+    ('gender', 'race', 'age')
+    """
+    return tuple(name for text in values_of(texts) for each in text.split(",") if (name := each.strip()))
+
+
 def values_of(texts: str | Path | Iterable[Any] | None) -> tuple[Any, ...]:
     """What was given once or several times."""
     if texts is None:

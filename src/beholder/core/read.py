@@ -52,9 +52,9 @@ def decoded(data: bytes, name: str, error: Fault = DataError) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as fault:
-        line, meant = data.count(b"\n", 0, fault.start) + 1, encoding.upper().removesuffix("-SIG")
+        read, meant = fault.object, encoding.upper().removesuffix("-SIG")  # what was read has no byte-order mark
         raise error(
-            f"{name}: line {line} is not {meant} text (byte 0x{data[fault.start]:02x}).\n"
+            f"{name}: line {read.count(10, 0, fault.start) + 1} is not {meant} text (byte 0x{read[fault.start]:02x}).\n"
             "Save the file as UTF-8 and try again; nothing was guessed."
         ) from None
 

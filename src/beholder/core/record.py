@@ -38,6 +38,7 @@ FORMS: Entry = {
     "models": [MODEL],
     "datasets": [DATASET],
     "bad_images": [{"image": str, "reason": str}],
+    "not_compared": [{"study": str, "dataset": str, "label": str, "reason": str, "unclear": bool}],
 }
 
 
@@ -59,6 +60,9 @@ class Record:
     datasets: list[Entry] = field(default_factory=list)
     bad_images: list[dict[str, str]] = field(default_factory=list)  # images that could not be read: `image`, `reason`
     left_out: list[str] = field(default_factory=list)
+    not_compared: list[Entry] = field(
+        default_factory=list
+    )  # labels that were asked for: `study`, `dataset`, `label`, `reason`
     notes: list[str] = field(default_factory=list)
     machine: dict[str, str] = field(default_factory=lambda: machine())
 
@@ -70,10 +74,11 @@ class Record:
         """A model as it was asked, once for every way of asking; what it notes last is kept."""
         self.models = [known for known in self.models if known.get("digest") != model["digest"]] + [model]
 
-    def add_rounding(self, model: str, moved: float, *, nudge: float) -> None:
+    def add_rounding(self, model: str, moved: float, *, nudge: float, precision: str = "float32") -> None:
         """A model whose scores rounding moves far: a fact about it, and a note."""
+        kind = "numerically unstable" if precision == "float32" else f"rounded to {precision}"
         note = (
-            f"Scores are numerically unstable: changing a picture's numbers by {nudge:g} of themselves moves a score "
+            f"Scores are {kind}: changing a picture's numbers by {nudge:.2g} of themselves moves a score "
             f"by up to {moved:.2g}. The table of small changes shows how far that moves each finding."
         )
         for entry in self.models:
@@ -85,6 +90,11 @@ class Record:
         """A data set, once."""
         if entry["name"] not in [known["name"] for known in self.datasets]:
             self.datasets.append({**entry, "origin": masked(str(entry["origin"]))} if "origin" in entry else entry)
+
+    def add_not_compared(self, study: str, dataset: str, label: str, reason: str, *, unclear: bool = False) -> None:
+        """A label that was asked for and not compared, once; `unclear` where its values look alike."""
+        entry = {"study": study, "dataset": dataset, "label": label, "reason": reason, "unclear": unclear}
+        self.not_compared += [entry] if entry not in self.not_compared else []
 
     def add_bad_images(self, reasons: dict[str, str]) -> None:
         """Images that could not be read, each once."""

@@ -26,8 +26,8 @@ def read_delimited(path: Path, delimiter: str | None = None) -> pl.DataFrame:
 
 def parse_delimited(text: str, name: str, delimiter: str | None = None) -> pl.DataFrame:
     """The text of such a file; without a delimiter, that of its first line is used: comma, semicolon or tab."""
-    first = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])  # quoted delimiters do not count
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or max(DELIMITERS, key=first.count))
+    found = delimiter or delimiter_of(text.lstrip("\r\n").partition("\n")[0])
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=found)
     try:
         rows = [(lines.line_num, row) for row in lines if any(row)]
     except csv.Error as error:
@@ -47,6 +47,11 @@ def parse_delimited(text: str, name: str, delimiter: str | None = None) -> pl.Da
     return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
 
 
+def delimiter_of(line: str) -> str:
+    """What separates the cells of a line; a delimiter in quotation marks does not count."""
+    return max(DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
+
+
 def read_table(path: Path) -> pl.DataFrame:
     """A CSV, TSV, JSON-lines or Parquet table, by its ending."""
     return parse_table(read_bytes(path), str(path))
@@ -63,8 +68,8 @@ def parse_table(data: bytes, name: str) -> pl.DataFrame:
 
 def _parse_json_lines(text: str, name: str) -> pl.DataFrame:
     rows: list[Entry] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        value = parse_json(line or "{}", f"{name}: line {number}")
+    for number, line in enumerate(text.split("\n"), start=1):  # a text may hold U+2028, which ends no line of JSON
+        value = parse_json(line.strip() or "{}", f"{name}: line {number}")
         if not isinstance(value, dict):
             raise DataError(f'{name}: line {number} is not a JSON object, such as {{"file_name": "a.jpg"}}.')
         rows += [value] if value else []

@@ -116,7 +116,7 @@ def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[P
         data = read_content(uri) if is_plain_file(uri) else None
         if data is not None:
             content_digest(data)
-        return prepare(open_image(uri, data))
+        return prepare(open_image(uri, data, alpha=getattr(prepare, "keeps_alpha", False)))
 
     prepared, turns = deque[Prepared](maxlen=len(uris)), cycle(uris)
     opening = _repeated(lambda: prepared.append(opened(next(turns))), seconds)

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from beholder.core.errors import ModelError, UnknownName
-from beholder.models.catalog import BYTES, FAMILIES, family_of, lookup, name_forms, nearest
+from beholder.core.read import read_json
+from beholder.models.catalog import BYTES, FAMILIES, ModelEntry, family_of, lookup, name_forms, nearest
 from beholder.models.checkpoint.files import ConfigFile, matching, read_config
 from beholder.models.generative.model_types import model_type_of
 from beholder.models.load import REFERENCE_MODELS, reference_models
-from beholder.models.served.address import Address, read_address
+from beholder.models.served.address import Address, read_address, read_hosted
 
 WEIGHTS = ("*.safetensors", "*.bin", "*.onnx")
 CONTRASTIVE = ("clip", "metaclip_2", "siglip", "siglip2")
@@ -56,6 +58,8 @@ def subject_of(name: str) -> Subject:
     scheme, colon, rest = name.partition(":")
     if scheme == "openai" and colon:
         return _served(name, read_address(rest))
+    if scheme in ("anthropic", "gemini") and colon:
+        return _served(name, read_hosted(scheme, rest, urlsplit("")))
     if scheme == "onnx" and colon:
         return _onnx(name, Path(rest).expanduser())
     if name == "null" or (scheme == "null" and colon):
@@ -91,7 +95,26 @@ def _by_config(name: str, config: ConfigFile) -> Subject:
 
 
 def _folder(name: str, folder: Path) -> Subject:
-    return replace(_by_config(name, read_config(folder)), folder=folder, here=bool(matching(folder, WEIGHTS)))
+    config = read_config(folder)
+    known = _by_config(name, config)
+    size = known.parameters or _indexed(folder, config)
+    return replace(known, parameters=size, folder=folder, here=bool(matching(folder, WEIGHTS)))
+
+
+def sized(entry: ModelEntry) -> ModelEntry:
+    """The entry, with what its files say of its size if the catalogue does not know it and they are here."""
+    folder = None if entry.parameters else _cached(entry.load)
+    return replace(entry, parameters=_folder(entry.load, folder).parameters) if folder else entry
+
+
+def _indexed(folder: Path, config: ConfigFile) -> int | None:
+    """Parameters by the index that lies beside weights in several files: their number, or the bytes of all."""
+    path = folder / "model.safetensors.index.json"
+    told = read_json(path, ModelError).get("metadata", {}) if path.is_file() else {}
+    text = config.get("text_config") or {}
+    precision = str(config.get("dtype") or config.get("torch_dtype") or text.get("dtype") or "bfloat16")
+    size = told.get("total_parameters") or told.get("total_size", 0) // BYTES.get(precision, 2)
+    return int(size) or None
 
 
 def _shapes(config: ConfigFile) -> "Shapes":

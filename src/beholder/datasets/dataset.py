@@ -83,6 +83,7 @@ class Dataset:
     """The annotated objects, one row per picture and concept (`datasets.objects`); None without annotations."""
     group_words: GroupWords | None = None  # the words that its groups were read from; None if the source labels them
     source_ids: frozenset[str] | None = None  # every image of the source, also those filtered out; None: all are here
+    codes_meant: bool = False  # whether values that look alike (`m`, `male`) are meant as different groups
     made: bool = False  # whether its loader wrote the addresses: only then may they name crops, changes, parts of files
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ OWN = "the user's own"
 LOOKED_AT = 20
 OUTSIDE = Setting("refuse", "allow: files may lie outside the folder, by their names or by links")
 SETTINGS = {
+    "image": Setting("", "the column that names the images; empty for the first of those that usually do"),
     "label": Setting("folder", "the name of the attribute that a folder for each class stands for"),
     "outside": OUTSIDE,
 }
@@ -49,7 +50,7 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     for path in tables:
         with open_binary(path) as file:
             data = file.read()
-        table, respelled = _read(data, path, outside=outside)
+        table, respelled = _read(data, path, column_name(settings.text("image")), outside=outside)
         if len(tables) > 1:  # the split's name is part of the images' ids, which may be the same in every split
             split = PurePosixPath(parent(path)).name
             table = table.with_columns(image_id=split + "/" + pl.col("image_id"), split=pl.lit(split))
@@ -62,11 +63,11 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     return Dataset(f"folder:{base_name(home)}", digest(digests), OWN, whole, tuple(notes))
 
 
-def _read(data: bytes, path: str, *, outside: bool) -> tuple[pl.DataFrame, dict[str, str]]:
+def _read(data: bytes, path: str, named: str, *, outside: bool) -> tuple[pl.DataFrame, dict[str, str]]:
     """A table's images and attributes, and the names that are spelled otherwise than their files."""
     raw = with_plain_names(parse_table(data, path), path)
     home = parent(path)
-    column = _image_column(raw, path, home)
+    column = _image_column(raw, path, home, named)
     names = raw[column].cast(pl.String).to_list()
     for row, name in enumerate(names, start=2):
         if not name:
@@ -164,19 +165,26 @@ def _class_folders(place: str, label: str, *, outside: bool) -> Dataset:
     return Dataset(f"folder:{base_name(place)}", digest(images), OWN, pl.DataFrame(columns), (note,))
 
 
-def _image_column(table: pl.DataFrame, path: str, home: str) -> str:
-    named = [column for column in IMAGE_COLUMNS if column in table.columns]
+def _image_column(table: pl.DataFrame, path: str, home: str, wanted: str) -> str:
+    named = [column for column in ([wanted] if wanted else IMAGE_COLUMNS) if column in table.columns]
     if not named:
         separated = " Separate the cells with commas, semicolons or tabs." if len(table.columns) == 1 else ""
+        expected = f"There is none called {wanted!r}" if wanted else f"Expected one of: {', '.join(IMAGE_COLUMNS)}"
+        holding = (name for name, texts in table.select(pl.col(pl.String)).to_dict().items() if _names_images(texts))
+        meant = "" if separated else f" Name the column: --image-column {next(holding, 'NAME')}"
         raise DataError(
-            f"{path}: no column names the images. Expected one of: {', '.join(IMAGE_COLUMNS)}.\n"
-            f"The table has: {', '.join(table.columns)}.{separated}"
+            f"{path}: no column names the images. {expected}.\n"
+            f"The table has: {', '.join(table.columns)}.{separated}{meant}"
         )
     for column in named if len(named) > 1 else []:
         names = table[column].cast(pl.String).drop_nulls().head(LOOKED_AT).to_list()
         if any(map(is_file, resolve(names, home)[0])):
             return column
     return named[0]
+
+
+def _names_images(texts: pl.Series) -> bool:
+    return bool(known := texts.drop_nulls().head(LOOKED_AT).to_list()) and all(map(is_image, known))
 
 
 def allows_links(settings: Settings) -> bool:

@@ -1,4 +1,4 @@
-"""What a picture is made of, and how it is opened: RGB and upright, or `BadImage`.
+"""What a picture is made of, and how it is opened: RGB and upright, transparent pixels on white, or `BadImage`.
 
     str        a file, a part of one (`content.py`), or a drawing of Glasshouse
     Crop       a box of a file, perhaps as bright as the same box of another
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,11 @@ _LIMIT = 2 * (Image.MAX_IMAGE_PIXELS or 0)
 _HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis")
 
 
-def open_file(name: str, data: bytes | None = None) -> Image.Image:
-    """The picture at an address, RGB and upright; `data` are its bytes, if they were read before."""
+def open_file(name: str, data: bytes | None = None, *, alpha: bool = False) -> Image.Image:
+    """The picture at an address, RGB and upright; `data` are its bytes, if they were read before.
+
+    With `alpha` a transparent picture stays as its file has it.
+    """
     if data is None and (is_remote(name) or part_of(name)):
         data = read_content(name)
     if data is None and not os.path.isfile(name):
@@ -47,7 +50,7 @@ def open_file(name: str, data: bytes | None = None) -> Image.Image:
                 ImageOps.exif_transpose(image, in_place=True)
                 if image.mode.startswith("I;16"):  # scaled to 8 bits, because Pillow's own conversion clips them
                     image = image.point(lambda value: value / 256).convert("L")
-                return image if image.mode == "RGB" else image.convert("RGB")
+                return image if alpha and is_transparent(image) else on_white(image)
     except UnidentifiedImageError:
         raise BadImage(name, "not an image in any format that Pillow reads") from None
     except Image.DecompressionBombError:
@@ -60,6 +63,22 @@ def open_file(name: str, data: bytes | None = None) -> Image.Image:
         raise BadImage(name, "there is too little memory to open it") from None
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise BadImage(name, f"damaged: {first_line(error)}") from error
+
+
+def is_transparent(image: Image.Image) -> bool:
+    """Whether any pixel lets through what lies behind it; a palette may say so of one of its colours."""
+    if "transparency" not in image.info and "A" not in image.getbands() and image.mode != "RGBa":
+        return False
+    lowest, _ = image.convert("RGBA").getchannel("A").getextrema()
+    return bool(cast(float, lowest) < 255)
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """The picture in RGB as transformers' processors make it: what is transparent shows white."""
+    if is_transparent(image):
+        opaque = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), opaque)
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _most_pixels() -> int:
@@ -233,19 +252,19 @@ def is_plain_file(uri: str) -> bool:
     return not uri.startswith((CHANGED, CROPPED, DRAWN))
 
 
-def open_image(uri: str, data: bytes | None = None) -> Image.Image:
+def open_image(uri: str, data: bytes | None = None, *, alpha: bool = False) -> Image.Image:
     """The picture at `uri`, RGB and upright; `data` are the bytes of a plain file, if they were read before."""
-    return open_file(uri, data) if is_plain_file(uri) else _made(source_of(uri))
+    return open_file(uri, data, alpha=alpha) if is_plain_file(uri) else _made(source_of(uri), alpha=alpha)
 
 
-def _made(source: Source) -> Image.Image:
+def _made(source: Source, *, alpha: bool = False) -> Image.Image:
     if isinstance(source, Changed):
         return changed(_made(source.source), source.change)
     if isinstance(source, Crop):
-        part = open_file(source.path).crop(source.box)
+        part = open_file(source.path, alpha=alpha and not source.match).crop(source.box)
         return brightened(part, _reference_brightness(source.match, source.box)) if source.match else part
     if not source.startswith(DRAWN):
-        return open_file(source)
+        return open_file(source, alpha=alpha)
     from beholder.glasshouse.portrait import open_uri  # here, so that a worker process starts without it
 
     try:

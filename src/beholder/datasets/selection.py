@@ -187,6 +187,8 @@ def _fallen_together(pair: pl.DataFrame) -> dict[str, int]:
 MOST_VALUES = 12  # numbers with more different values are put into bins before groups are made of them
 QUANTILES = 5
 NUMBERS = " in numbers"  # what is added to the name of a column whose numbers were put into bins: it keeps the numbers
+WITH_COMMA = r"^\s*([+-]?\d+),(\d+)\s*$"
+DECIMAL_COMMA = r"^\s*[+-]?(\d+,(\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+)\s*$"
 Edges = tuple[float, ...]
 
 
@@ -204,12 +206,29 @@ def parse_bins(options: Sequence[str]) -> dict[str, Edges]:
     return bins
 
 
+def with_points(column: pl.Series) -> pl.Series:
+    """Numbers with decimal commas with points, where one of them cannot be a comma between thousands: `23,5`."""
+    if column.dtype != pl.String:
+        return column
+    column = column.str.strip_chars()
+    return column if not column.str.contains(DECIMAL_COMMA).any() else column.str.replace(WITH_COMMA, "$1.$2")
+
+
 def numbers_of(column: pl.Series) -> pl.Series | None:
-    """The column as numbers; None where a value is none, or where there is nothing."""
-    numbers = column.cast(pl.Float64, strict=False) if column.dtype != pl.Boolean else None
+    """The column as numbers, also with decimal commas; None where a value is none, or where there is nothing."""
+    numbers = with_points(column).cast(pl.Float64, strict=False) if column.dtype != pl.Boolean else None
     if numbers is None or numbers.null_count() > column.null_count() or not numbers.drop_nulls().is_finite().all():
         return None
     return numbers if numbers.drop_nulls().len() else None
+
+
+def not_numbers(column: pl.Series) -> list[str]:
+    """The texts of a column of many numbers that are none, such as `n/a` among ages; empty where most are texts."""
+    if column.dtype != pl.String:
+        return []
+    texts = column.drop_nulls().unique(maintain_order=True)
+    others = texts.filter(with_points(texts).cast(pl.Float64, strict=False).is_null()).to_list()
+    return others if len(others) <= len(texts) / 5 and len(texts) > MOST_VALUES else []
 
 
 def quantile_edges(numbers: pl.Series) -> Edges:

@@ -16,8 +16,9 @@ from PIL import Image
 
 from beholder.core.errors import BadImage
 from beholder.datasets.dataset import Dataset, DatasetSource
-from beholder.datasets.images import open_image, unreadable
-from beholder.datasets.selection import MOST_VALUES, numbers_of
+from beholder.datasets.images import is_transparent, on_white, open_image, unreadable
+from beholder.datasets.labels import first_of, map_option, unclear_labels
+from beholder.datasets.selection import MOST_VALUES, not_numbers, numbers_of
 
 MOST_GROUPS = 50  # a text column with more different values identifies people or pictures rather than groups
 IDENTIFIERS = ("name", "person")  # columns that identify people, however few they are
@@ -39,7 +40,7 @@ class Column(NamedTuple):
     """How a column is read."""
 
     name: str
-    role: str  # `groups`, `numbers`, `person` or `ignored`
+    role: str  # `groups`, `numbers`, `person`, `unclear` (values look alike) or `ignored`
     how: str  # in words: what is made of it, or why nothing is
     values: int  # how many different ones there are
     missing: int  # how many images lack a label
@@ -52,6 +53,7 @@ class Survey(NamedTuple):
     columns: list[Column]
     damaged: dict[str, str]  # image id → why the picture cannot be read
     sizes: list[tuple[int, int]]  # width and height of every picture that can be read
+    transparent: list[str]  # image ids of pictures with transparent pixels
     alike: dict[str, str]  # image id → an earlier image that looks like it
     groups: dict[str, pl.DataFrame]  # of columns with groups: `group` and `count`, the largest first; null: no label
     numbers: dict[str, tuple[float, float, float]]  # of every column of numbers: lowest, median, highest
@@ -62,25 +64,27 @@ class Survey(NamedTuple):
 def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> Survey:
     """Look at every picture and count every label."""
     looks, sizes, damaged = dict[str, Look](), list[tuple[int, int]](), dict[str, str]()
+    transparent: list[str] = []
     with ThreadPoolExecutor() as pool:
         for image, seen in zip(dataset.table["image_id"], pool.map(_look, dataset.table["uri"]), strict=True):
             advance(1)
             if isinstance(seen, str):
                 damaged[image] = seen
             else:
-                size, looks[image] = seen
+                size, looks[image], lets_through = seen
                 sizes.append(size)
+                transparent += [image] if lets_through else []
     columns = columns_of(dataset)
     texts = {each.name: dataset.table[each.name].cast(pl.String) for each in columns if each.role != "numbers"}
     numbers = {each.name: numbers_of(dataset.table[each.name]) for each in columns if each.role == "numbers"}
     ranges = {name: _range(column) for name, column in numbers.items() if column is not None}
-    few = [each.name for each in columns if each.role in ("groups", "ignored") and each.values <= MOST_GROUPS]
+    few = [each.name for each in columns if each.role not in ("numbers", "person") and each.values <= MOST_GROUPS]
     groups = {name: _counts(texts[name]) for name in few}
     many = {each.name: each.values for each in columns if each.name in texts and each.name not in groups}
     crossed = [each.name for each in columns if each.role == "groups" and each.values <= MOST_CROSSED]
     crossings = {(a, b): _crossing(texts[a], texts[b]) for a, b in combinations(crossed, 2)}
     alike = look_alikes(looks)
-    return Survey(len(dataset), columns, damaged, sizes, alike, groups, ranges, many, crossings)
+    return Survey(len(dataset), columns, damaged, sizes, transparent, alike, groups, ranges, many, crossings)
 
 
 def damaged_images(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> dict[str, str]:
@@ -92,7 +96,10 @@ def damaged_images(dataset: Dataset, advance: Callable[[int], None] = lambda cou
 
 def columns_of(dataset: Dataset) -> list[Column]:
     """How each column is read: as groups, as numbers, as the person who is shown, or not at all."""
-    return [_column(dataset.table[name]) for name in dataset.attributes]
+    columns = {name: _column(dataset.table[name]) for name in dataset.attributes}
+    for name, found in unclear_labels(dataset, [name for name in columns if columns[name].role == "groups"]).items():
+        columns[name] = columns[name]._replace(role="unclear", how=found.said)
+    return list(columns.values())
 
 
 def _column(column: pl.Series) -> Column:
@@ -109,6 +116,12 @@ def _column(column: pl.Series) -> Column:
     elif values <= MOST_GROUPS:
         listed = [f"{group} {count:,}" for group, count in _counts(column.cast(pl.String)).drop_nulls("group").rows()]
         role, how = "groups", ", ".join(listed[:MOST_CROSSED]) + (" …" if len(listed) > MOST_CROSSED else "")
+    if role != "person" and numbers is None and (others := not_numbers(column)):
+        role, how = (
+            "ignored",
+            f"{values - len(others):,} numbers, and texts that are none: {first_of(others)}; "
+            + (f"leave these empty: {map_option(column.name, others)}"),
+        )
     return Column(column.name, role, how, values, column.null_count())
 
 
@@ -119,13 +132,13 @@ def group_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
     return {name: dict(_counts(column.cast(pl.String)).drop_nulls("group").rows()) for name, column in few.items()}
 
 
-def _look(uri: str) -> tuple[tuple[int, int], Look] | str:
-    """A picture's size and what it looks like, or why it cannot be read."""
+def _look(uri: str) -> tuple[tuple[int, int], Look, bool] | str:
+    """A picture's size, what it looks like and whether it is transparent, or why it cannot be read."""
     try:
-        picture = open_image(uri)
+        picture = open_image(uri, alpha=True)
     except BadImage as error:
         return error.reason
-    return picture.size, look_of(picture)
+    return picture.size, look_of(on_white(picture)), is_transparent(picture)
 
 
 def look_of(picture: Image.Image) -> Look:
@@ -224,6 +237,8 @@ def _pictures(survey: Survey) -> Iterator[str]:
     if survey.sizes:
         for what, values in (("Width", [w for w, _ in survey.sizes]), ("Height", [h for _, h in survey.sizes])):
             rows.append([f"{what} in pixels", f"{min(values)} to {max(values)}, median {median(values):g}"])
+    if survey.transparent:
+        rows.append(["Transparent, shown on white", str(len(survey.transparent))])
     rows.append(["Look like an earlier picture", str(len(survey.alike))])
     yield from _table(["", ""], rows)
 

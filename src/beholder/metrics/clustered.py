@@ -232,7 +232,7 @@ def partial_pooling(means: Array, errors: Array) -> Pooled:
         weight = 1 / (errors**2 + variance)
         return float((weight * (means - (weight * means).sum() / weight.sum()) ** 2).sum()) - (len(means) - 1)
 
-    most = max(float(np.var(means)) * len(means), 1e-12)
+    most = max(2 * float(np.var(means)) * len(means), 1e-12)  # twice what always suffices: rounding must not reach it
     variance = float(brentq(excess, 0.0, most, xtol=1e-300)) if excess(0.0) > 0 else 0.0
     weight = 1 / (errors**2 + variance)
     overall = float((weight * means).sum() / weight.sum())

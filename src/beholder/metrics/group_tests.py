@@ -335,17 +335,6 @@ def benjamini_hochberg(p_values: AnyArray) -> Array:
     return _adjusted(p_values, stats.false_discovery_control)
 
 
-def holm(p_values: AnyArray) -> Array:
-    """Adjusted p-values: calling those ≤ α significant keeps the chance of any false call at α."""
-
-    def step_down(p_values: Array) -> Array:
-        order, remaining = np.argsort(p_values), np.arange(len(p_values), 0, -1)
-        adjusted = np.minimum(np.maximum.accumulate(p_values[order] * remaining), 1.0)
-        return np.asarray(adjusted[np.argsort(order)])
-
-    return _adjusted(p_values, step_down)
-
-
 def _adjusted(p_values: AnyArray, adjust: Callable[[Array], Array]) -> Array:
     """Along the last axis; NaN (no test) stays NaN and counts for nothing."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
+from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, image_settings, load_checkpoint
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
 from beholder.models.scorer import Floats, Prepared, batches
@@ -30,6 +31,11 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     model_type = config.get("model_type")
     if model_type not in DENSE:
         raise ModelError(f"Beholder knows no detector of type '{model_type}'. It knows: {', '.join(DENSE)}.")
+    if "CLIPSegModel" in (config.get("architectures") or ()):
+        raise ModelError(
+            f"{folder} is a CLIPSegModel: the two towers of CLIPSeg without the decoder that marks what a text names.\n"
+            "Name a folder whose architecture is CLIPSegForImageSegmentation; the towers alone are CLIP's: audit CLIP."
+        )
     _require_backbone(config)
     kind = DENSE[model_type]
     files = find_files(folder, allow_pickle=options.allow_pickle)
@@ -71,7 +77,7 @@ class DenseScorer(TorchScorer):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """The checkpoint's own preprocessing; the mask of real pixels only where some are padding."""
-        arrays = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        arrays = self._image_processor(images=on_white(image), return_tensors="np")
         prepared = {"pixel_values": np.asarray(arrays["pixel_values"][0], dtype=np.float32)}
         mask = arrays.get("pixel_mask")
         return prepared if mask is None or np.all(mask) else prepared | {"pixel_mask": np.asarray(mask[0])}

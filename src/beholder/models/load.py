@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
+from beholder.datasets.images import on_white
 from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_forms, nearest, open_folder
 from beholder.models.checkpoint.files import fetch
 from beholder.models.scorer import Answerer, Floats, Scorer
@@ -221,7 +222,7 @@ class FunctionScorer:
 
     def prepare(self, image: Image.Image) -> Image.Image:
         """The picture itself, in RGB."""
-        return image.convert("RGB")
+        return on_white(image)
 
     def score_prepared(self, prepared: Sequence[Image.Image], prompts: Sequence[str]) -> Floats:
         """What the function gives, checked: a row for each picture, a column for each prompt."""

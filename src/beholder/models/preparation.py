@@ -15,7 +15,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from beholder.core.types import AnyArray
-from beholder.datasets.images import open_image
+from beholder.datasets.images import on_white, open_image
 from beholder.models.spec import Settings, Tensor
 
 Pixels = npt.NDArray[np.uint8]
@@ -64,15 +64,16 @@ class Cut:
     resample: Image.Resampling
     crop: tuple[int, int] | None = None  # height and width
     corner: Literal["down", "nearest"] = "down"  # how half a pixel is rounded; `nearest`, to even: torchvision's way
+    keeps_alpha: bool = False  # a transparent picture is resized as it is, then its alpha is dropped: open_clip's way
 
     def __call__(self, image: Image.Image) -> Pixels:
         """Values from 0 to 255, `[height, width, channel]`."""
-        image = image if image.mode == "RGB" else image.convert("RGB")
+        image = image if self.keeps_alpha else on_white(image)
         image = image.resize(self.resized(image.size), self.resample)
         if self.crop:
             left, top = self.offset(image.size)
             image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
-        return np.asarray(image)
+        return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
 
     def resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height after resizing."""
@@ -123,7 +124,7 @@ class ByProcessor:
 
     def __call__(self, image: Image.Image) -> Floats:
         """Float32 `[channel, height, width]`."""
-        batch = self.processor(images=image.convert("RGB"), return_tensors="np")
+        batch = self.processor(images=on_white(image), return_tensors="np")
         return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
 
 
@@ -173,9 +174,10 @@ def fixed_shape(prepare: Preparation) -> tuple[tuple[int, ...], np.dtype[Any]] |
 
 
 def probes() -> list[Image.Image]:
-    """Noisy pictures of all the shapes in PROBES, the same every time."""
+    """Noisy pictures of all the shapes in PROBES, the last one transparent, the same every time."""
     rng = np.random.default_rng(7)
-    return [Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)) for width, height in PROBES]
+    shapes = [(height, width, 3) for width, height in PROBES] + [(61, 50, 4)]
+    return [Image.fromarray(rng.integers(0, 256, shape, dtype=np.uint8)) for shape in shapes]
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,11 @@ class Encoding:
     def __call__(self, uri: str, data: Pixels | None) -> Encoded:
         """`data` are the bytes of a plain file."""
         pixels = plain_jpeg(data.data) if data is not None else 0
-        return Jpeg(uri, data, pixels) if data is not None and pixels else self.cut(open_image(uri))
+        return (
+            Jpeg(uri, data, pixels)
+            if data is not None and pixels
+            else self.cut(open_image(uri, alpha=self.cut.keeps_alpha))
+        )
 
 
 def plain_jpeg(data: memoryview) -> int:

@@ -89,6 +89,11 @@ def cosines(images: Floats, texts: Floats) -> Floats:
     return np.asarray(images @ texts.T, dtype=np.float32)
 
 
+BOUNDS = ("log_p_yes_low", "log_p_yes_high", "log_p_no_low", "log_p_no_high")
+"""Channels of a served model: between which logarithms the probabilities of its two words lie."""
+WIDE = 0.01  # between the bounds of a probability: more is reported
+
+
 class CutTexts:
     """The texts that were longer than the model reads, each noted once."""
 
@@ -178,18 +183,41 @@ def _unit(picture: int, prompt: int) -> float:
 # score by about a millionth then. A graph that rounds on the way, like a dynamically quantised one, may move it by a
 # thousand times as much, and what is measured on its scores moves with them.
 
-NUDGE = 1e-6
+NUDGE = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+"""By precision, a step of its numbers: a smaller one would be rounded away."""
+LEAST_NUDGE = 1e-6
 LIMIT = 1e-3  # scores that move by more are reported
 
 
 def movement(scorer: Scorer, prompts: Sequence[str]) -> Floats | None:
     """How far each channel moves at most, for one picture; None where nothing was nudged, as with a served model."""
     prepared = scorer.prepare(_picture())
-    nudged = [_nudged(prepared, 1 + sign * NUDGE) for sign in (1, -1)]
+    nudged = [_nudged(prepared, 1 + sign * nudge_of(scorer.spec)) for sign in (1, -1)]
     if any(each is None for each in nudged):
         return None
     before, *after = (scorer.score_prepared([each], prompts)[0] for each in (prepared, *nudged))
     return np.asarray(np.abs(np.stack(after) - before).max(axis=(0, 1)), np.float32)
+
+
+def nudge_of(spec: ModelSpec) -> float:
+    """By how much of itself a picture's numbers are changed."""
+    return NUDGE.get(spec.precision, LEAST_NUDGE)
+
+
+def redrawn(cells: npt.NDArray[np.floating], channels: Sequence[str], rng: np.random.Generator) -> Floats:
+    """Sampled answers `[images, prompts, channels]` as another sample of as many might have them."""
+    made = np.array(cells, np.float32)
+    yes, no, draws = (
+        np.asarray(cells[:, :, channels.index(name)], float) for name in ("yes_draws", "no_draws", "draws")
+    )
+    shares = np.stack([yes, no, draws - yes - no], axis=-1) / draws[..., None]
+    counts = rng.multinomial(draws.astype(int), shares)
+    for at, word in enumerate(("yes", "no")):
+        made[:, :, channels.index(f"{word}_draws")] = counts[..., at]
+        made[:, :, channels.index(f"log_p_{word}")] = np.log((counts[..., at] + 0.5) / (draws + 1.5))
+    made[:, :, channels.index("logit_true")] = made[:, :, channels.index("log_p_yes")]
+    made[:, :, channels.index("refused")] = counts[..., 2] / draws
+    return made
 
 
 def shaken(cells: npt.NDArray[np.floating], moved: Floats, rng: np.random.Generator) -> npt.NDArray[np.floating]:

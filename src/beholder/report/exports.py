@@ -186,7 +186,7 @@ def _task(report: Report, model: str) -> str:
     for entry in report.record.models:
         if model in (entry.get("name"), names.get(str(entry.get("name")))):
             settings, adapter = entry.get("settings") or {}, str(entry.get("adapter"))
-            if adapter in ("generative", "openai"):
+            if adapter in ("generative", "openai", "anthropic", "gemini"):
                 return TASKS["generative"]
             config = {"architectures": [str(settings.get("architecture"))], "model_type": settings.get("model_type")}
             return TASKS.get(family_of(config).kind, MATCHING)

@@ -7,6 +7,8 @@ import base64
 import hashlib
 import io
 import re
+import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -24,10 +26,14 @@ from beholder.core.types import Entry
 from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.images import open_image
 from beholder.report import facts
+from beholder.report.answer import RANDOM, Answer, Headline, answers, trust
+from beholder.report.answer import headline as first_headline
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.number_table import results_ledger
+from beholder.report.pictures import Evidence, evidence
 from beholder.report.report import NOISE, Report, Section, slug
-from beholder.report.scorecard import PLANTED, merged, scorecard, verdict_key
+from beholder.report.scorecard import merged, scorecard, verdict_key
+from beholder.report.told import Told, told
 from beholder.studies.study import Metric
 
 if TYPE_CHECKING:
@@ -36,7 +42,6 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 FEW = 5  # lists up to this long are shown open
-FEW_SENTENCES = 3  # sentences of the first screen
 
 
 class Part(NamedTuple):
@@ -53,7 +58,9 @@ class Part(NamedTuple):
 
 def write_page(report: Report, folder: Path) -> Path:
     """Write `report.html` beside the results and return its path."""
-    return save_page(folder / "report.html", render(report))
+    place = folder.resolve()
+    inside = place.is_relative_to(Path.cwd())
+    return save_page(folder / "report.html", render(report, str(place.relative_to(Path.cwd()) if inside else place)))
 
 
 def save_page(path: Path, text: str) -> Path:
@@ -62,23 +69,27 @@ def save_page(path: Path, text: str) -> Path:
     return path
 
 
-def render(report: Report) -> str:
-    """The page as text; equal runs give equal pages."""
+def render(report: Report, folder: str = "RUN") -> str:
+    """The page as text; equal runs give equal pages. `folder` is the run's, for the commands on the page."""
     prepare()
-    places = zip(report.sections, headings(report.sections), strict=True)
-    sections = [page_section(report, section, heading) for section, heading in places]
-    telling = [finding for section in report.sections for finding in section.findings if finding.kind != PLANTED]
-    record = report.record
+    record, places = report.record, zip(report.sections, headings(report.sections), strict=True)
+    cards, headline = answers(report), first_headline(report, title(report))
+    pictures = behind_cards(report, cards, headline)
+    sections = [page_section(report, section, heading, told(section, cards, pictures)) for section, heading in places]
     return rendered(
         "page.html.j2",
         ("files.js", "page.js", "ledger.js") if sections else (),
         library=chart_library() if sections else None,
         title=title(report),
         cards=merged(scorecard(report, [anchor for anchor, _ in headings(report.sections)])),
-        caveats=list(dict.fromkeys(caveats(report))),
         verdict_key=verdict_key(),
         people=people_shown(report),
-        telling=top_findings(telling, FEW_SENTENCES),
+        answers=cards,
+        headline=headline,
+        proof=next(iter(pictures.get(headline.finding.id, [])), None) if headline.finding else None,
+        trust=list(trust(report, list(dict.fromkeys(caveats(report))))),
+        subtitle=subtitle(report),
+        view=f"beholder view {shlex.quote(folder)} --finding",
         measured=report.results["value"].is_not_null().any(),
         facts=facts.run_facts(record),
         command=facts.command(record),
@@ -111,7 +122,31 @@ def headings(sections: list[Section]) -> list[tuple[str, str]]:
     ]
 
 
-def page_section(report: Report, section: Section, heading: tuple[str, str]) -> dict[str, object]:
+def behind_cards(report: Report, cards: Sequence[Answer], headline: Headline) -> dict[str, list[Evidence]]:
+    """The pictures behind what the first screen says, by the finding's id."""
+    made: dict[str, list[Evidence]] = {}
+    for section in report.sections:
+        leads = {each.lead.id for each in cards} | {headline.finding.id if headline.finding else ""}
+        kinds = {(each.model, each.kind) for each in section.findings if each.id in leads}
+        made |= evidence(report, section, [each for each in section.findings if (each.model, each.kind) in kinds])
+    return made
+
+
+def subtitle(report: Report) -> str:
+    """Whose answers these are, when they were given, and about how many pictures."""
+    models = [str(model.get("name")) for model in report.record.models]
+    models = [name for name in models if not re.search(NOISE, name)] or models
+    who = numbers.listed(models) if 0 < len(models) < 4 else number(len(models), "model")
+    counted: Counter[str] = Counter()
+    for entry in report.record.datasets:
+        counted["drawing" if drawn(str(entry.get("name"))) else "photograph"] += int(entry.get("images") or 0)
+    shown = [number(count, what) for what, count in counted.items() if count]
+    return " · ".join(filter(None, [who, report.record.created[:10], " + ".join(shown)]))
+
+
+def page_section(
+    report: Report, section: Section, heading: tuple[str, str], answered: Sequence[Told]
+) -> dict[str, object]:
     """A section of the report with what the page adds to it."""
     first = next(each for each in report.sections if each.study.name == section.study.name)
     same = next(each for each in report.sections if each.limitations == section.limitations)
@@ -129,6 +164,7 @@ def page_section(report: Report, section: Section, heading: tuple[str, str]) -> 
         "prompts": facts.prompts_asked(report.prompts, section.study.name, section.dataset),
         "images": facts.images_of(report.record, section.dataset),
         # The anchor of an earlier section with the same limitations
+        "told": answered,
         "same_limits": "" if same is section else headings(report.sections)[report.sections.index(same)][0],
     }
 
@@ -269,7 +305,7 @@ def caveats(report: Report) -> Iterator[str]:
     noise = [finding for section in report.sections for finding in section.noise]
     if noise:
         found = sum(finding.shown for finding in noise)
-        yield f"Random scores, audited in the same way: differences found in {found} of {number(len(noise), 'answer')}"
+        yield f"{RANDOM}, audited in the same way: differences found in {found} of {number(len(noise), 'answer')}"
 
 
 def people_shown(report: Report) -> list[Shown]:

@@ -18,6 +18,7 @@ from polars.exceptions import PanicException, PolarsError
 from beholder.chapter.chapter import Cell, Chapter, Question, Table
 from beholder.chapter.finding import Finding, by_model, stored
 from beholder.chapter.numbers import ABSENT, drawn, has_interval
+from beholder.comparison.family import NOT_MEASURED
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
 from beholder.core.record import Record
@@ -25,6 +26,7 @@ from beholder.core.results import KEY, SCHEMA
 from beholder.core.types import Entry
 from beholder.report.facts import part_of
 from beholder.report.number_table import plain_tables
+from beholder.scores.store import Places
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
 
@@ -166,6 +168,7 @@ class Report:
     sections: list[Section]
     perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
     """The results after small changes of the pictures, where that was asked for."""
+    places: Places | None = None  # where its pictures and scores lie, where that is known
 
     @property
     def findings(self) -> list[Finding]:
@@ -185,13 +188,14 @@ def build_report(
     perturbed: pl.DataFrame | None = None,
     *,
     folder: Path | None = None,
+    places: Places | None = None,
 ) -> Report:
     """The report of a run, from its results and their record; `folder` is where they were read from."""
     results, sections = shortened(results), []
     for (name, dataset), part in results.group_by(["study", "dataset"], maintain_order=True):
         with _read_from(folder, str(name)):
             sections.append(replace(_section(str(name), str(dataset), part, results, record), folder=folder))
-    report = Report(results, record, prompts, sections)
+    report = Report(results, record, prompts, sections, places=places)
     return report if perturbed is None else replace(report, perturbed=shortened(perturbed))
 
 
@@ -224,7 +228,8 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     for number, table in enumerate(tables):  # a name that a row lacks is shown as absent
         rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
         tables[number] = table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
-    findings, limits = list(_findings(chapter, part, others)), list(_limitations(study, chapter, part, record))
+    findings = [*_findings(chapter, part, others), *_not_compared(part, record)]
+    limits = list(_limitations(study, chapter, part, record))
     noise = list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else []
     known = chapter.published(part), chapter.planted(part)
     return Section(study, chapter, dataset, part, findings, tables, *known, limits, noise)
@@ -256,6 +261,18 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
             name = base if counted[base] == 1 else f"{base}-{counted[base]}"
             asked_of: Entry = {"question": asked.text, "topic": asked.topic, "card": asked.card, "role": asked.role}
             yield finding._replace(id=name, **asked_of)
+
+
+def _not_compared(part: pl.DataFrame, record: Record) -> Iterator[Finding]:
+    """The labels that were asked for and not compared, as findings of each model."""
+    study, dataset = part.row(0, named=True)["study"], part.row(0, named=True)["dataset"]
+    for entry in record.not_compared:
+        label, models = entry["label"], part["model"].unique(maintain_order=True)
+        for model in models if (entry["study"], entry["dataset"]) == (study, dataset) else ():
+            whose, headline = (study, dataset, model), f"By {label} nothing was compared"
+            found = Finding(*whose, "label", headline, f"{entry['reason'].rstrip('.')}.", NOT_MEASURED, 0.0)
+            name = slug(f"{study} {dataset} {model} label {label}")
+            yield found._replace(id=name, question=f"Does anything differ by {label}?", topic=f"by {label}")
 
 
 def slug(text: str) -> str:

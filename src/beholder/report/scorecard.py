@@ -144,7 +144,7 @@ def _line(
     landmark = 0.0 if difference else row.get("landmark")
     bounded = measured and value is not None and has_interval(row)
     scale = scales.get(unit_of(row)) if bounded else None
-    neighbours = _published(section, row) if scale and not partial else []
+    neighbours = published_values(section, row) if scale and not partial else []
     interval = ""
     if bounded:
         low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
@@ -212,7 +212,7 @@ def scale_of(rows: list[Result]) -> Scale:
     return Scale(unit, landmark, low, high if high > low else low + 1.0, False)
 
 
-def _published(section: Section, row: Result) -> list[float]:
+def published_values(section: Section, row: Result) -> list[float]:
     """The same number of published models; none where this run's is a variant of it, or on other data."""
     printed = printed_of(section.study.name)
     if printed is None or row.get("variant") or row.get("template") or row.get("against"):

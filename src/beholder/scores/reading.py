@@ -23,7 +23,7 @@ import numpy.typing as npt
 from PIL.Image import Image
 
 from beholder.core.digests import content_digest
-from beholder.core.errors import BadImage
+from beholder.core.errors import BadImage, BeholderError, first_line
 from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
 from beholder.models.preparation import Decoder, Jpeg, Preparation, fixed_shape
@@ -106,7 +106,15 @@ class _Opening:
         data = None if key else read_content(uri)
         key = content_digest(data) if data is not None else key
         stored = data is not None and self.stored([key])[0]
-        return File(uri, key, None if stored else self.prepare(open_image(uri, data)))
+        return File(uri, key, None if stored else self._prepared(_seen(self.prepare, uri, data), uri))
+
+    def _prepared(self, image: Image, uri: str) -> Prepared:
+        try:
+            return self.prepare(image)
+        except (BeholderError, MemoryError):
+            raise
+        except Exception as error:  # a processor's own limits: how narrow a picture may be, for one
+            raise BadImage(uri, f"the model's own preprocessing cannot take it: {first_line(error)}") from error
 
     def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
         return [file.picture for file in files if file.picture is not None]
@@ -126,7 +134,7 @@ class _Cutting:
     def make(self, uri: str, key: str, room: Bytes) -> File:
         data = None if key else read_content(uri)
         key = content_digest(data) if data is not None else key
-        room.view(self.dtype).reshape(self.shape)[...] = self.preparation(open_image(uri, data))
+        room.view(self.dtype).reshape(self.shape)[...] = self.preparation(_seen(self.preparation, uri, data))
         return File(uri, key, _InRoom())
 
     def pictures(self, files: Sequence[File], memory: Bytes) -> Pictures:
@@ -170,6 +178,11 @@ class _Encoding:
             for file in files
             if file.picture is not None
         ]
+
+
+def _seen(prepare: Callable[[Image], Prepared], uri: str, data: bytes | None) -> Image:
+    """The picture as `prepare` wants it: in RGB, or a transparent one as it is."""
+    return open_image(uri, data, alpha=getattr(prepare, "keeps_alpha", False))
 
 
 Making = _Opening | _Cutting | _Encoding

@@ -12,6 +12,7 @@ import polars as pl
 from beholder.core.errors import BeholderError
 from beholder.core.types import AnyArray
 from beholder.datasets.dataset import Dataset
+from beholder.models.scorer import BOUNDS, WIDE
 from beholder.models.spec import Settings
 from beholder.prompts.prompt_set import PromptSet
 
@@ -144,6 +145,19 @@ class ScoreMatrix:
         return self.columns((self.prompts["level"] == name).to_numpy())
 
 
+def _decided(values: Cells, channels: tuple[str, ...]) -> Cells:
+    """The cells; those of a served model that leave open which word is likelier are missing (`Cell.undecided`)."""
+    if not {*BOUNDS} <= {*channels} or "draws" in channels:
+        return values
+    yes_low, yes_high, no_low, no_high = (np.exp(values[:, :, channels.index(name)]) for name in BOUNDS)
+    wide = np.maximum(yes_high - yes_low, no_high - no_low) > WIDE
+    answered = values[:, :, channels.index("refused")] <= 0.5
+    missing = (yes_low < no_high) & (no_low < yes_high) & wide & answered
+    told = [number for number, name in enumerate(channels) if name not in (*BOUNDS, "refused")]
+    values[:, :, told] = np.where(missing[:, :, None], np.nan, values[:, :, told])
+    return values
+
+
 @dataclass(frozen=True)
 class Task:
     """One matrix to be filled: every image of `dataset` against every prompt of `prompts`."""
@@ -167,7 +181,7 @@ class Task:
         images = self.dataset.table if images is None else images
         prompts = self.prompts.table if prompts is None else prompts
         about = settings or {}, self.dataset, self.kind, self.part
-        return ScoreMatrix(self.name, images, prompts, channels, values, *about)
+        return ScoreMatrix(self.name, images, prompts, channels, _decided(values, channels), *about)
 
     def matrix_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
         """Stands for the contents of the images and the texts of the prompts."""

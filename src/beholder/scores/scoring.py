@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.catalog import load_plugins, loaded_plugins
-from beholder.core.errors import BadImage, DataError, ModelError, OutOfMemory, UnusableScore, UsageError
+from beholder.core.errors import OTHER_SHAPE, BadImage, DataError, ModelError, OutOfMemory, UnusableScore, UsageError
 from beholder.datasets.images import unreadable
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Floats, Prepared, Scorer, start_embedding
@@ -117,7 +117,7 @@ class BatchScorer:
         try:
             yield
         except UnusableScore as error:
-            raise unusable(uris[error.positions[0]], self.scorer) from error
+            raise unusable(uris[error.positions[0]], self.scorer, error.fault) from error
 
 
 def refuse_non_finite(values: Floats, names: Sequence[str], scorer: Scorer) -> None:
@@ -127,8 +127,10 @@ def refuse_non_finite(values: Floats, names: Sequence[str], scorer: Scorer) -> N
         raise unusable(names[broken[0]], scorer)
 
 
-def unusable(name: str, scorer: Scorer) -> ModelError:
-    """The error for a score that is no number."""
+def unusable(name: str, scorer: Scorer, fault: str = "") -> ModelError:
+    """The error for a score that is no number, or for a picture that the model's code failed on."""
+    if fault:
+        return ModelError(f"{scorer.spec.name} cannot score {name!r}: {fault}.\n{OTHER_SHAPE}")
     return ModelError(
         f"{scorer.spec.name} gave NaN or infinite scores for {name!r}.\n"
         "Nothing of it was stored. Try --precision float32; if it persists, the weights are damaged."

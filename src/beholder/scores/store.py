@@ -337,9 +337,18 @@ def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[
         dataset, root = _opened(entry, places)
         asked = prompts.filter(dataset=dataset.name)
         for (study, name), table in asked.group_by(["study", "set"], maintain_order=True):
-            task = Task(str(name), dataset, PromptSet(str(name), table.select(list(PROMPT))))
-            for spec in chain.from_iterable(recorded_specs(record).values()):
-                yield Scored(str(study), spec, task, root)
+            for asked_so in _ways(table.select(list(PROMPT))):
+                task = Task(str(name), dataset, PromptSet(str(name), asked_so))
+                for spec in chain.from_iterable(recorded_specs(record).values()):
+                    yield Scored(str(study), spec, task, root)
+
+
+def _ways(prompts: pl.DataFrame) -> list[pl.DataFrame]:
+    """A prompt set as each kind of model was asked it: a prompt stands twice if some read another text of it."""
+    order = prompts.select("prompt_id").unique(maintain_order=True)
+    ways = [prompts.unique("prompt_id", keep="first"), prompts.unique("prompt_id", keep="last")]
+    found = [order.join(way, on="prompt_id", maintain_order="left").select(prompts.columns) for way in ways]
+    return found if order.height < prompts.height else found[:1]
 
 
 def recorded_specs(record: Record) -> dict[str, list[ModelSpec]]:

@@ -4,7 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from beholder.comparison.groups import people_of
+import polars as pl
+
+from beholder.comparison.family import FEWEST
+from beholder.comparison.groups import groups_of, people_of
 from beholder.core.errors import UsageError
 from beholder.core.options import option, values_of
 from beholder.core.record import Record
@@ -13,9 +16,10 @@ from beholder.core.types import Entry
 from beholder.datasets import DATASETS, data_root, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
+from beholder.datasets.labels import LookAlikes, Map, first_of, mapped, parse_maps, unclear_labels, without_labels
 from beholder.datasets.selection import Edges, Selection, parse_bins, select
 from beholder.datasets.settings import parse_settings
-from beholder.datasets.survey import group_counts
+from beholder.datasets.survey import columns_of, group_counts
 from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
 from beholder.studies.study import MeasureOptions, Study, Tasks
@@ -97,6 +101,24 @@ class DataChoice(MeasureOptions):
         parse=_given_bins,
         recorded=True,
     )
+    image_column: str | None = option(
+        None, "The column that names the images, in your own table. The same as --set image=NAME.", kind=str
+    )
+    map: Mapping[str, Map] = option(
+        dict,
+        "What the values of a column stand for (repeatable): 'gender: m, M, male = man', or a table of two columns, "
+        "value and group: gender=map.csv. Nothing after = means no label.",
+        metavar="COLUMN=FILE",
+        parse=lambda given: given if isinstance(given, Mapping) else parse_maps(values_of(given)),
+        recorded=True,
+    )
+    keep_codes: bool = option(
+        False,
+        "Values that look alike (m, M, male) are meant as different groups. Without this and without --map, such a "
+        "label is not measured.",
+        recorded=True,
+    )
+    allow_missing: bool = option(False, "End with status 0 although a label that was asked for could not be compared.")
     limit: int | None = option(
         None,
         "Use at most this many images per branch, race or gender (whichever the study compares), spread evenly over "
@@ -145,7 +167,7 @@ def open_inquiries(study: Study, choice: DataChoice, record: Record) -> Iterator
 def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Inquiry:
     """A study on one data set; the record says what they are. Imported scores need no images to be there."""
     source = choice.dataset or default_dataset(study, choice.data)
-    whole = load_dataset(source, choice.data, choice.settings)
+    whole = mapped(load_dataset(source, choice.data, choice.settings), choice.map, keep_codes=choice.keep_codes)
     whole = whole.present() if scored else whole
     within, dataset, chosen = choice.within, whole, {}
     for name in within:
@@ -163,8 +185,39 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
     origin = DATASETS[source].origin if source in DATASETS else source
     entry |= {"origin": origin, "images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
     people = _people(study, dataset, choice)
-    record.add_dataset({**entry, "persons": people, **chosen, "notes": list(dataset.notes)})
-    return Inquiry(study, dataset)
+    notes = [*dataset.notes, *_without_label(study, dataset, choice)]
+    record.add_dataset({**entry, "persons": people, **chosen, "notes": notes})
+    unclear: dict[str, LookAlikes] = unclear_labels(
+        dataset, (*study.measures.compares, *study.measures.within, *within)
+    )
+    for name, found in unclear.items():
+        record.add_not_compared(study.name, dataset.name, name, str(found), unclear=True)
+    return Inquiry(study, without_labels(dataset, unclear))
+
+
+def _without_label(study: Study, dataset: Dataset, choice: DataChoice) -> Iterator[str]:
+    """Who is left out of a comparison that was asked for: images without a label, groups of too few people."""
+    people, asked = people_of(dataset.table, choice.person), study.measures.compares if study.measures.every else ()
+    for groups in groups_of(dataset.table, [dataset.attribute(name).name for name in asked]):
+        if missing := int((groups.codes < 0).sum()):
+            yield f"{groups.attribute}: {missing:,} of {len(dataset):,} images have no label"
+        sizes = dict(zip(groups.names, groups.sizes(people), strict=True))
+        few = [f"{name} {size}" for name, size in sizes.items() if size < FEWEST]
+        if few and len(few) < len(sizes):
+            yield f"{groups.attribute}: groups of fewer than {FEWEST} people are not compared: {first_of(few)}"
+
+
+def add_not_compared(inquiry: Inquiry, results: pl.DataFrame, choice: DataChoice, record: Record) -> None:
+    """Record every label that was asked for and that no result compares."""
+    study, dataset = inquiry.study, inquiry.dataset
+    known = {each["label"] for each in record.not_compared if each["study"] == study.name}
+    judged = set(results.filter(pl.col("verdict").is_not_null())["subset"].drop_nulls())
+    for column in columns_of(dataset) if study.measures.every else ():
+        asked = column.name in [column_in(dataset.table, name) for name in study.measures.compares]
+        if asked and column.name not in known | judged:
+            sizes = "" if column.role == "ignored" else f"no two groups have {FEWEST} people with a score: "
+            part = "; only a part of the images was looked at (--limit)" if choice.limit else ""
+            record.add_not_compared(study.name, dataset.name, column.name, f"{sizes}{column.how}{part}")
 
 
 def as_asked(task: Task, name: str, record: Record) -> Task:

@@ -22,7 +22,7 @@ from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
-from beholder.core.options import STATISTICS, option, values_of
+from beholder.core.options import STATISTICS, names_of, option
 from beholder.core.options import Option as Option
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
@@ -69,7 +69,7 @@ class MeasureOptions:
         (),
         "With --prompts or --people: compare groups within the values of this column (repeatable), so that what it "
         "explains is not held against them.",
-        parse=values_of,
+        parse=names_of,
     )
     shuffles: int = SHUFFLES
     """Shuffles behind every verdict."""
@@ -199,6 +199,8 @@ class Measures:
     """More rows, from the results of all models and data sets together; the flag is `compat`."""
     compares: tuple[str, ...] = ()
     """The attributes whose groups it compares; the data needs at least one of them."""
+    every: bool = False
+    """Whether the user asked for each of these attributes: one that cannot be compared is then reported."""
     within: tuple[str, ...] = ()
     """Other labels that its groups are compared within, as far as the data has them."""
 
@@ -214,6 +216,8 @@ class Tells:
     """Limitations that hold for photographs of people, and not for drawings."""
     compat: str = ""
     """What `--compat` follows: the authors' released scripts, the paper, or each for what."""
+    choices: tuple[str, ...] = ()
+    """What the paper leaves open, and what is taken here: `docs/fidelity.md` lists them."""
     intervals: str = ""
     """How the intervals are computed, where they are not made of draws of people."""
 

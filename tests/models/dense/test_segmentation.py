@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.core.errors import UnusableScore
+from beholder.core.errors import ModelError, UnusableScore
 from beholder.models.load import LoadOptions, load_model
 
 torch = pytest.importorskip("torch")
@@ -79,3 +79,9 @@ def test_a_picture_that_gives_nan_is_told_by_its_position(clipseg: Any, pictures
 def test_the_spec_says_how_presence_is_read(clipseg: Any) -> None:
     assert clipseg.spec.settings["presence"] == "sigmoid of the pixel logit, likeliest pixel"
     assert clipseg.spec.settings["text"] == {"form": "{}", "max_length": 77}
+
+
+def test_the_towers_of_clipseg_without_their_decoder_are_refused_as_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "clipseg", "architectures": ["CLIPSegModel"]}')
+    with pytest.raises(ModelError, match="is a CLIPSegModel: the two towers of CLIPSeg without the decoder"):
+        load_model(str(tmp_path))

@@ -348,3 +348,29 @@ def bridge_shares(folder: Path, picture: Image.Image, question: str) -> list[flo
     words = [processor.tokenizer.decode([number]).strip().lower() for number in range(len(shares))]
     yes, no = (float(shares[[word == answer for word in words]].sum()) for answer in ("yes", "no"))
     return [yes, no, 1 - yes - no]
+
+
+def test_a_question_with_the_models_own_picture_token_is_refused_by_name(tiny_generative: Any) -> None:
+    scorer: Any = load_model(str(tiny_generative("llava")))
+    picture = scorer.prepare(Image.new("RGB", (40, 40), "grey"))
+    with pytest.raises(ModelError, match=r"A question holds '<image>', which stands for a picture"):
+        scorer.score_prepared([picture], ["what is <image> here?"])
+
+
+def test_a_picture_that_the_models_code_stops_at_is_named(
+    tiny_generative: Any, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
+    answers, narrow = type(scorer._loaded).answers, [3]
+
+    def stops(self: Any, texts: Any, shown: Any) -> Any:
+        if any(float(seen["pixel_values"].sum()) == narrow[0] for seen in shown):
+            raise RuntimeError("Given input with spatial size (1, 4)")
+        return answers(self, texts, shown)
+
+    prepared = [scorer.prepare(picture) for picture in pictures[:3]]
+    narrow[0] = float(scorer._loaded.encode(prepared[1], "?")[1]["pixel_values"].sum())
+    monkeypatch.setattr(type(scorer._loaded), "answers", stops)
+    with pytest.raises(UnusableScore, match="its own code stops with RuntimeError: Given input with spatial") as error:
+        scorer.score_prepared(prepared, ["nurse"])
+    assert error.value.positions == (1,)

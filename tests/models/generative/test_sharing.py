@@ -11,12 +11,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beholder.core.errors import OutOfMemory
+from beholder.core.errors import OutOfMemory, UnusableScore
 from beholder.models.load import LoadOptions, load_model
 from beholder.prompts.prompt_set import Instruction
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+from beholder.models.generative.loaded_model import LoadedModel  # noqa: E402
+from beholder.models.generative.model_types import Reuse  # noqa: E402
+from beholder.models.generative.tree import ways  # noqa: E402
 
 FAMILIES = ["qwen2_5_vl", "llava", "gemma3", "paligemma", "blip-2", "smolvlm"]
 CAUSAL = [name for name in FAMILIES if name != "paligemma"]
@@ -196,7 +200,7 @@ def test_what_breaks_after_it_was_proved_is_not_hidden(
         raise RuntimeError("the card has fallen off the bus")
 
     monkeypatch.setattr(scorer._sharing._runner, "logits", broken)
-    with pytest.raises(RuntimeError, match="fallen off"):
+    with pytest.raises(UnusableScore, match="RuntimeError: the card has fallen off"):
         score(scorer, pictures[:1], ragged())
 
 
@@ -268,3 +272,48 @@ def test_a_layer_of_the_language_model_sees_each_token_once(
     (layout,) = scorer._sharing._texts._layouts.values()
     assert tokens == [layout.tree().size]
     assert tokens[0] < 0.5 * sum(text["input_ids"].shape[1] for text in layout.texts)
+
+
+def test_what_was_proved_is_checked_again_for_longer_prompts(
+    load: Load, pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model whose kept beginning goes wrong from some length on is found out by the first longer picture."""
+    scorer, plain = load("qwen2_5_vl"), load("qwen2_5_vl", shared_prefix=False)
+    short, long = pictures[0].resize((32, 32)), pictures[0].resize((96, 96))
+    runner, longest = scorer._sharing._runner, []
+    right = runner.logits
+
+    def sparse(tree: Any, inputs: Any) -> Any:
+        longest.append(int(tree.depth.max()))
+        logits = right(tree, inputs)
+        return logits if longest[-1] <= longest[0] else logits + torch.linspace(0, 1, logits.shape[-1])
+
+    monkeypatch.setattr(runner, "logits", sparse)
+    for picture in (short, long, long):
+        np.testing.assert_allclose(
+            score(scorer, [picture], ragged(8)), score(plain, [picture], ragged(8)), rtol=0, atol=1e-5
+        )
+    assert longest[1] > longest[0]
+    assert any("which is slow" in note for note in scorer.notes)
+
+
+def test_nothing_is_shared_by_a_model_that_attends_to_a_choice_of_tokens(load: Load) -> None:
+    model = load("qwen2_5_vl")._loaded.model
+    model.config.get_text_config().index_topk = 64
+    assert ways(model) == [Reuse.NOTHING]
+
+
+def test_a_model_whose_pictures_cannot_be_put_together_is_shown_one_at_a_time(
+    tiny_generative: Callable[[str], Path], pictures: list[Image.Image], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = LoadedModel.answers
+
+    def alone(self: Any, texts: Any, shown: Any) -> Any:
+        answers = right(self, texts, shown)
+        return answers if len(texts) * len(shown) == 1 else answers + torch.linspace(0, 1, answers.shape[-1])
+
+    expected = score(load_model(str(tiny_generative("llava"))), pictures[:3], ["dog", "a doctor"])
+    monkeypatch.setattr(LoadedModel, "answers", alone)
+    scorer: Any = load_model(str(tiny_generative("llava")), LoadOptions(shared_prefix=False))
+    assert any("one at a time" in note for note in scorer.notes)
+    np.testing.assert_allclose(score(scorer, pictures[:3], ["dog", "a doctor"]), expected, rtol=0, atol=1e-5)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("transformers")
 
@@ -15,6 +19,8 @@ from family_sweep import try_case
 from beholder.core.errors import MissingExtra
 from beholder.models.catalog import architectures
 from beholder.models.generative.loaded_model import require_vision
+from beholder.models.generative.model_types import MODEL_TYPES
+from beholder.models.load import load_model
 from beholder.models.spec import LoadOptions
 
 FEW = ("blip-2", "florence2", "git", "llava", "llava_onevision", "mllama", "qwen3_5")
@@ -45,3 +51,30 @@ def test_a_family_whose_processor_wants_torchvision_is_refused_with_the_extra(tm
         require_vision(tmp_path, LoadOptions())
     assert LISTED["mistral3"].extra == LISTED["llama4"].extra == "vision"
     assert LISTED["llava"].extra == ""
+
+
+@pytest.mark.skipif(find_spec("timm") is not None, reason="timm is here")
+@pytest.mark.parametrize("tower", [("gemma3n", "gemma3n_vision"), ("fast_vlm", "timm_wrapper")])
+def test_a_family_whose_image_tower_is_timms_names_the_extra(tower: tuple[str, str], tmp_path: Path) -> None:
+    config = {"model_type": tower[0], "vision_config": {"model_type": tower[1]}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(MissingExtra, match=rf"'{tower[0]}', whose image tower is timm's.*\n.*beholder\[vision\]"):
+        require_vision(tmp_path, LoadOptions())
+
+
+def test_a_model_whose_positions_follow_from_the_kinds_of_tokens_is_asked_for_them(
+    tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As cosmos3_edge is: its processor gives them only when asked."""
+    loaded: Any = load_model(str(tiny_generative("qwen2_5_vl")))._loaded  # type: ignore[attr-defined]
+    asked: list[Any] = []
+    inner = type(loaded.processor).__call__
+
+    def noted(self: Any, *given: Any, **options: Any) -> Any:
+        asked.append(options.get("return_mm_token_type_ids"))
+        return inner(self, *given, **options)
+
+    monkeypatch.setattr(type(loaded.processor), "__call__", noted)
+    monkeypatch.setitem(MODEL_TYPES, "qwen2_5_vl", MODEL_TYPES["cosmos3_edge"])
+    loaded.encode_alone(Image.new("RGB", (40, 30)), "?")
+    assert asked == [True]

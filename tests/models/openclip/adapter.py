@@ -15,6 +15,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from beholder.core.errors import ModelError, UnknownName
+from beholder.datasets.images import open_image
 from beholder.models.checkpoint.files import Origin, Snapshot
 from beholder.models.contrastive import openclip
 from beholder.models.load import LoadOptions, as_scorer, load_model
@@ -52,6 +53,25 @@ def test_logits_equal_open_clips_own(
     expected = their_logits(architecture, weights(architecture), pictures, prompts)
     assert np.ptp(expected) > 0.05, "the tiny model tells nothing apart; the test would prove nothing"
     np.testing.assert_allclose(logits, expected, atol=1e-4 if architecture == "tiny-bias" else 1e-5)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+@pytest.mark.parametrize("form", ["shortest", "squash"])
+def test_a_transparent_picture_is_what_open_clips_transform_makes_of_it(form: str, mode: str, tmp_path: Path) -> None:
+    path, rng = tmp_path / "picture.png", np.random.default_rng(9)
+    picture = Image.fromarray(rng.integers(0, 256, (60, 45, 4), dtype=np.uint8))
+    picture = picture.convert("RGB").quantize(20) if mode == "P" else picture.convert(mode)
+    picture.save(path, **{"transparency": 3} if mode == "P" else {})
+    settings = {"size": 32, "interpolation": "bicubic", "resize_mode": form, "mean": (0.5,) * 3, "std": (0.25,) * 3}
+    transform = openclip.image_transform_v2(openclip.PreprocessCfg(**settings), is_train=False)
+    theirs = transform(Image.open(path)).numpy()
+    whole, split = openclip.ByTransform(transform), openclip.transform_split(settings)
+    assert split is not None
+    assert whole.keeps_alpha
+    assert split.cut.keeps_alpha
+    shown = open_image(str(path), alpha=True)
+    np.testing.assert_array_equal(whole(shown), theirs)
+    np.testing.assert_array_equal(split.arithmetic(split.cut(shown)[None])[0], theirs)
 
 
 def their_logits(architecture: str, file: Path, pictures: list[Image.Image], prompts: list[str]) -> Any:

@@ -16,14 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
 
 from beholder.core.errors import ModelError, UnknownName, UsageError
+from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
 from beholder.models.served import scorer as batch
 from beholder.models.served.address import Limits
 from beholder.models.served.protocol import prompt_word
+from beholder.prompts.prompt_set import prompt_set
+from beholder.scores.score_matrix import Task
 
 Answer = Callable[[str, str, Any], tuple[int, Any]]
 
@@ -258,3 +262,183 @@ def test_an_unknown_step_is_refused(serve: Any, hosted: Any) -> None:
     hosted("now")
     with pytest.raises(UnknownName, match="estimate"):
         load_model(serve(Hosted()))
+
+
+# Servers that differ from the common protocol, think aloud or say little, each as people have met it
+
+SURE = {"Yes": 0.7, "No": 0.2}
+
+
+def cells(name: str, query: str = "") -> tuple[Any, dict[str, float]]:
+    """The scorer, and one cell by channel."""
+    scorer: Any = load_model(name + query)
+    values = scorer.score_prepared([scorer.prepare(picture())], ["a"])[0, 0]
+    return scorer, dict(zip(scorer.channels, values.tolist(), strict=True))
+
+
+def test_an_unlisted_word_does_not_beat_a_listed_one(serve: Any) -> None:
+    name = serve(lambda *_: (200, reply(" ", {" ": 0.97, "Yes": 0.02, "Sure": 0.005})))
+    scorer, cell = cells(name)
+    assert cell["refused"] == 0
+    assert cell["log_p_no_high"] > cell["log_p_yes_low"]  # nothing tells which is likelier
+    table = pl.DataFrame({"image_id": ["a"], "uri": ["a.png"]})
+    prompts = prompt_set("own", [{"prompt_id": "a", "text": "a"}])
+    values = np.array([[list(cell.values())]], np.float32)
+    task = Task("t", Dataset("d", "1", "none", table), prompts)
+    matrix = task.matrix(values.copy(), scorer.channels)
+    assert np.isnan(matrix.quantity("probability").cells).all()
+    assert np.isfinite(matrix.channel("log_p_yes_high")).all()
+    decided = cells(serve(lambda *_: (200, reply("Yes", {"Yes": 0.9, "Sure": 0.05}))))[1]
+    values = np.array([[list(decided.values())]], np.float32)
+    matrix = task.matrix(values, scorer.channels)
+    assert matrix.quantity("probability").cells[0, 0] == pytest.approx(0.9)
+
+
+THOUGHTS = "<think>\nThe person seems to be"
+
+
+def thinker(room: int) -> Any:
+    """A server whose model needs so many tokens before it answers."""
+
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if method == "GET":
+            return 404, {}
+        asked = body.get("max_tokens") or body["max_completion_tokens"]
+        if asked < room:
+            tokens = {"<think>": 0.999} if body.get("logprobs") else None
+            return 200, reply("<think>" if asked == 1 else THOUGHTS, tokens)
+        done = reply(f"{THOUGHTS} a nurse.</think>\n\nNo")
+        done["choices"][0]["finish_reason"] = "stop"
+        return 200, done
+
+    return answer
+
+
+@pytest.mark.parametrize("query", ["?draws=3", "?draws=3&answers=sampled"])
+def test_a_model_that_thinks_is_given_room_and_only_its_answer_counts(serve: Any, query: str) -> None:
+    scorer, cell = cells(serve(thinker(500)), query)
+    assert (cell["refused"], cell["no_draws"]) == (0, 3)
+    assert any("thinks before it answers" in note for note in scorer.notes)
+    assert scorer.spec.settings["decoding"]["max_tokens"] == 4096
+
+
+@pytest.mark.parametrize(("room", "query"), [(10**6, ""), (500, "?answers=logprobs")])
+def test_a_model_that_only_thinks_ends_with_a_sentence(serve: Any, room: int, query: str) -> None:
+    with pytest.raises(ModelError, match=r"thinks before it answers.*\n.*Turn thinking off at the server"):
+        load_model(serve(thinker(room)) + query)
+
+
+def test_an_empty_answer_cut_off_by_hidden_thoughts_is_no_refusal(serve: Any) -> None:
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if method == "GET" or "logprobs" in body:
+            return 400, {"error": {"message": "logprobs are not supported with this model"}}
+        done = reply("Yes" if body["max_tokens"] > 100 or words_of(body) != "a" else "")
+        return 200, done
+
+    _scorer, cell = cells(serve(answer), "?draws=2")
+    assert (cell["refused"], cell["yes_draws"]) == (0, 2)
+
+
+def strict(*, without: tuple[str, ...] = (), least: int = 1, status: int = 400, words: str = "") -> Any:
+    """A server that refuses some settings, one at a time, in its own words."""
+    seen: list[Any] = []
+
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if method == "GET":
+            return 404, {}
+        seen.append(body)
+        for name in without:
+            if name in body:
+                text = words or f"Unsupported parameter: '{name}' is not supported with this model."
+                return status, {"error": {"message": text}}
+        if body["max_tokens"] < least:
+            return 400, {"error": {"message": f"Invalid 'max_tokens': expected a value >= {least}, but got 1 instead."}}
+        return 200, reply("Yes", SURE if body.get("logprobs") else None)
+
+    answer.seen = seen  # type: ignore[attr-defined]
+    return answer
+
+
+def test_what_a_server_refuses_is_dropped_and_remembered(serve: Any) -> None:
+    server = strict(without=("temperature", "top_p"))
+    scorer, cell = cells(serve(server), "?answers=sampled&draws=2")
+    assert cell["yes_draws"] == 2
+    assert not {"temperature", "top_p"} & set(server.seen[-1])
+    asked = len(server.seen)
+    scorer.score_prepared([scorer.prepare(picture())], ["b"])
+    assert len(server.seen) == asked + 2, "nothing is tried anew"
+    assert not {"temperature", "top_p"} & set(scorer.spec.settings["decoding"])
+    assert any("refuses temperature and top_p" in note for note in scorer.notes)
+
+
+def test_a_minimum_of_tokens_is_kept_to(serve: Any) -> None:
+    server = strict(least=16)
+    _, cell = cells(serve(server))
+    assert cell["log_p_yes"] == pytest.approx(math.log(0.7))
+    assert server.seen[-1]["max_tokens"] == 16
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_a_server_that_forbids_log_probabilities_is_sampled(serve: Any, status: int) -> None:
+    server = strict(
+        without=("logprobs",), status=status, words="You are not allowed to request logprobs from this model"
+    )
+    scorer, cell = cells(serve(server), "?draws=2")
+    assert scorer.spec.settings["answers"] == "sampled"
+    assert cell["yes_draws"] == 2
+
+
+def test_a_key_that_is_not_allowed_is_still_named(serve: Any) -> None:
+    with pytest.raises(ModelError, match=r"answers 403: no\nThe key in BEHOLDER_API_KEY"):
+        load_model(serve(lambda *_: (403, {"error": {"message": "no"}})))
+
+
+def test_content_in_parts_is_read(serve: Any) -> None:
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        done = reply("Yes")
+        done["choices"][0]["message"]["content"] = [{"type": "text", "text": "Ye"}, {"type": "text", "text": "s"}]
+        return 200, done
+
+    assert cells(serve(answer), "?draws=2")[1]["yes_draws"] == 2
+
+
+def test_an_error_in_a_good_reply_is_shown(serve: Any) -> None:
+    body = {"error": {"message": "No endpoints support image input", "code": 404}}
+    with pytest.raises(ModelError, match="answers 404: No endpoints support image input"):
+        load_model(serve(lambda method, *_: (200, body)))
+
+
+def test_a_picture_that_is_too_large_is_told_how_to_be_smaller(serve: Any) -> None:
+    body = {"error": {"message": "image too large: 5316 x 3544 exceeds the limit"}}
+    with pytest.raises(ModelError, match=r"image too large.*\n.*add \?side=512"):
+        load_model(serve(lambda method, *_: (400, body)))
+
+
+@pytest.mark.parametrize("asked", ["now", "before"])
+def test_log_probabilities_of_the_older_form_are_read(serve: Any, asked: str) -> None:
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if asked == "before" and body and body.get("logprobs") is True:
+            return 400, {"error": {"message": "logprobs: must be an integer"}}
+        done = reply("Yes")
+        tokens = {token: math.log(p) for token, p in SURE.items()}
+        older = {"tokens": ["Yes"], "token_logprobs": [tokens["Yes"]], "top_logprobs": [tokens]}
+        done["choices"][0]["logprobs"] = older
+        return 200, done
+
+    _, cell = cells(serve(answer))
+    assert cell["log_p_no"] == pytest.approx(math.log(0.2))
+
+
+def test_a_null_log_probability_says_nothing_of_its_token(serve: Any) -> None:
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        done = reply("Yes", SURE)
+        done["choices"][0]["logprobs"]["content"][0]["top_logprobs"].append({"token": "no", "logprob": None})
+        return 200, done
+
+    _, cell = cells(serve(answer))
+    assert cell["log_p_no"] == pytest.approx(math.log(0.2))
+    gone = {
+        "choices": [{"message": {"content": "Yes"}, "logprobs": {"content": [{"top_logprobs": [{"token": "Yes"}]}]}}]
+    }
+    with pytest.raises(ModelError, match="log-probabilities cannot be read"):
+        load_model(serve(lambda *_: (200, gone)) + "?answers=logprobs")

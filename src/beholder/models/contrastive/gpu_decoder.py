@@ -54,7 +54,10 @@ class GpuDecoder:
         try:
             decoded = self._decode_jpeg(files, mode=self._mode, device=self._device) if files else []
         except RuntimeError:  # one of them is damaged: Pillow says which, or reads it all the same
-            pictures = [self._cut(open_image(one.uri)) if isinstance(one, Jpeg) else one for one in pictures]
+            pictures = [
+                self._cut(open_image(one.uri, alpha=self._cut.keeps_alpha)) if isinstance(one, Jpeg) else one
+                for one in pictures
+            ]
             decoded = []
         rows = cut_on_gpu(decoded, self._cut) if decoded else []
         if len(rows) == len(pictures):

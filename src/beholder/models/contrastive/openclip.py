@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -29,6 +30,7 @@ except ImportError as error:
 except RuntimeError as error:  # torchvision says so when it was built for another torch
     raise ModelError(f"open_clip cannot be used here, torch and torchvision do not fit: {error}") from error
 
+from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import as_json, captured_warnings
 from beholder.models.checkpoint.files import Origin, content_digest, fetch_files
 from beholder.models.contrastive.two_towers import TorchContrastive, rows_of, vectors_of
@@ -65,9 +67,17 @@ class ByTransform:
 
     transform: Transform
 
+    @cached_property
+    def keeps_alpha(self) -> bool:
+        """Whether it makes RGB of a transparent picture itself (open_clip does, after resizing)."""
+        try:
+            return bool(self.transform(probes()[-1]).shape[0] == 3)
+        except Exception:  # whatever a transform of the user's own says of a fourth channel
+            return False
+
     def __call__(self, image: Image.Image) -> Array:
         """Float32 `[channel, height, width]`."""
-        pixels: Array = self.transform(image.convert("RGB")).numpy()
+        pixels: Array = self.transform(image if self.keeps_alpha else on_white(image)).numpy()
         return pixels
 
 
@@ -110,7 +120,7 @@ class OpenClipContrastive(TorchContrastive):
     ) -> Self:
         """A copy of a loaded model with the preprocessing and the tokenizer that it is used with."""
         # `create_model_and_transforms` gives two transforms; the one for training crops at random.
-        if any(not torch.equal(preprocess(picture), preprocess(picture)) for picture in probes()):
+        if any(not torch.equal(preprocess(picture), preprocess(picture)) for picture in probes()[:-1]):
             raise ModelError(
                 "The preprocessing gives another result each time: it is the one for training.\n"
                 "open_clip.create_model_and_transforms returns (model, for training, for use): give the one for use."
@@ -251,8 +261,8 @@ def transform_split(settings: Settings) -> Split | None:
     size: tuple[int, int] = (side, side) if isinstance(side, int) else tuple(side)
     resample = Image.Resampling[settings["interpolation"].upper()]
     cuts = {
-        "squash": Cut(size, resample),
-        "shortest": Cut(size[0], resample, size, corner="nearest") if size[0] == size[1] else None,
+        "squash": Cut(size, resample, keeps_alpha=True),
+        "shortest": Cut(size[0], resample, size, "nearest", keeps_alpha=True) if size[0] == size[1] else None,
     }
     cut = cuts.get(settings["resize_mode"])
     return Split(cut, Arithmetic(255.0, tuple(settings["mean"]), tuple(settings["std"]))) if cut else None

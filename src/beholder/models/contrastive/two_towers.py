@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import ModelError
+from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, model_class, model_settings
 from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
 from beholder.models.contrastive import gpu_decoder
@@ -174,7 +175,7 @@ class TransformersContrastive(TorchContrastive):
 
     def _preprocessed(self, image: Image.Image) -> Prepared:
         """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
-        batch = self._image_processor(images=image.convert("RGB"), return_tensors="np")
+        batch = self._image_processor(images=on_white(image), return_tensors="np")
         arrays = {name: np.asarray(values)[0] for name, values in batch.items()}
         return {
             name: np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array

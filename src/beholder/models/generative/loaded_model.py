@@ -39,6 +39,7 @@ class LoadedModel:
     form: PromptForm
     notes: list[str]
     questions: int  # how many at once; becomes smaller when memory runs out
+    single: bool = False  # its pictures cannot be put together: one goes through the model at a time
 
     @classmethod
     def of(cls, folder: Path, checkpoint: Checkpoint, *, questions: int | None) -> "LoadedModel":
@@ -70,6 +71,7 @@ class LoadedModel:
         """The same with nothing remembered."""
         text = self.form.write(question)
         options = {"add_special_tokens": False} if self.form.opens_itself(text) else {}
+        options |= {"return_mm_token_type_ids": True} if self.kind.typed else {}
         inputs = self.processor(text=[text], images=[image], return_tensors=self.pictures.tensors, **options)
         tensors = {
             name: values if torch.is_tensor(values) else torch.from_numpy(np.asarray(values))
@@ -86,7 +88,7 @@ class LoadedModel:
         for _, together in groupby(order, key=(lambda _: 0) if self.kind.padded else shapes.__getitem__):
             waiting = list(together)
             while waiting:
-                part = waiting[: self.questions]
+                part = waiting[: 1 if self.single else self.questions]
                 try:
                     logits = self.answers([texts[index] for index in part], pictures)
                 except OutOfMemory:
@@ -282,6 +284,11 @@ def load_placed(files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
 
 def require_vision(folder: Path, options: LoadOptions) -> None:
     """Raise, before any weights are read, if the pictures of this model can only be read by torchvision."""
+    config = read_config(folder)
+    model_type, tower = config.get("model_type"), config.get("vision_config")
+    by_timm = isinstance(tower, dict) and tower.get("model_type") in ("timm_wrapper", "gemma3n_vision")
+    if (by_timm or model_type in ("gemma3n", "fast_vlm")) and not find_spec("timm"):
+        raise MissingExtra(f"A model of type '{model_type}', whose image tower is timm's,", "vision")
     if find_spec("torchvision"):
         return
     common = {"local_files_only": True, "trust_remote_code": options.trust_remote_code}
@@ -291,7 +298,6 @@ def require_vision(folder: Path, options: LoadOptions) -> None:
     except Exception as error:  # whatever else is wrong is reported when the model is loaded
         missing = "torchvision" in str(error)
     if missing:
-        model_type = read_config(folder).get("model_type")
         raise MissingExtra(f"A model of type '{model_type}', whose pictures are read by torchvision only,", "vision")
 
 

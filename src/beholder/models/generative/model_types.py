@@ -16,11 +16,13 @@ class Reuse(Enum):
 class ModelType(NamedTuple):
     """Of most model types nothing must be known."""
 
-    form: str = ""  # how a question is written where the checkpoint brings no chat template
+    form: str = ""
+    """How a question is written if the checkpoint has no chat template; `<cls>` is the tokenizer's own opening."""
     padded: bool = False  # padding was shown to move no score; else only questions of one length go together
     reuse: Reuse | None = None  # the most that can be reused, if the model is not causal from end to end
     packed: str = ""  # the input in which pictures stand behind one another, along the last axis
     windows: bool = False  # its image tower looks through windows, which can be computed at once
+    typed: bool = False  # its processor must be asked for the kinds of tokens, which its positions follow from
     refused: str = ""  # why no question can be put to it
 
 
@@ -41,8 +43,9 @@ MODEL_TYPES = {
     **dict.fromkeys(_PADDED.split(), ModelType(padded=True)),
     **dict.fromkeys(["qwen2_vl", "qwen2_5_vl", "qwen3_vl"], ModelType(padded=True, windows=True)),
     **dict.fromkeys(["minicpmv4_6", "minicpmv4_7", "minicpm_ocr"], ModelType(packed="pixel_values")),
+    "cosmos3_edge": ModelType(typed=True),
     "blip": ModelType("{}", reuse=Reuse.FEATURES),  # for questions; its text encoder looks at the picture
-    "git": ModelType("[CLS]{}"),  # the answer goes on where the question ends, without a closing token
+    "git": ModelType("<cls>{}"),  # the answer goes on where the question ends, without a closing token
     # The processor adds <bos>, and the line break that closes the prefix. The picture looks at the question.
     "paligemma": ModelType("<image>{}", padded=True, reuse=Reuse.FEATURES),
     "blip-2": ModelType("Question: {} Answer:", padded=True),  # as its model card asks; the picture's tokens are before

@@ -17,6 +17,7 @@ from PIL import Image
 
 from beholder.core.errors import ModelError
 from beholder.core.read import read_json
+from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, captured_warnings
 from beholder.models.checkpoint.files import read_config
 from beholder.models.generative.model_types import MODEL_TYPES, model_type_of
@@ -71,7 +72,7 @@ class PictureProcessor:
 
     def develop(self, image: Image.Image) -> Picture:
         """The picture, processed as the checkpoint's processor would have it."""
-        rgb = image.convert("RGB")
+        rgb = on_white(image)
         nested: object = rgb
         for _ in range(self._nesting):
             nested = [nested]
@@ -177,6 +178,10 @@ class PromptForm:
                 f"A model of type '{model_type}' without a chat template: Beholder does not know how to ask it.\n"
                 f"Put its chat_template.jinja into the folder. Own forms are known of: {known}."
             )
+        opening = self._tokenizer.cls_token or self._tokenizer.bos_token or ""
+        self._own = self._own.replace("<cls>", opening)
+        marks = {str(mark) for name, mark in vars(processor).items() if name.endswith("_token") and mark}
+        self._marks = sorted({mark for mark in {*marks, str(self._image_token)} if not mark.isalnum()})
         self._picture_in_text = bool(self._template) and not self._takes_parts()
         self.write = cache(self._write)  # the text for one question; braces in it are only braces
 
@@ -186,6 +191,11 @@ class PromptForm:
         return any(opening and text.startswith(opening) for opening in openings)
 
     def _write(self, question: str) -> str:
+        if mark := next((mark for mark in self._marks if mark in question), ""):
+            raise ModelError(
+                f"A question holds '{mark}', which stands for a picture or a sound in what this model reads: "
+                f"{question[:200]!r}.\nWrite the question without it."
+            )
         if not self._template:
             return self._own.replace("{}", question)
         if self._picture_in_text:

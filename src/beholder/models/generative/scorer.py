@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from beholder.core.errors import BeholderError, UnusableScore
 from beholder.models.checkpoint.checkpoint import model_settings
 from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.generative.answers import Elsewhere, resolve_answers
@@ -90,9 +91,23 @@ class GenerativeScorer:
 
     def score_prepared(self, prepared: Sequence[Picture], prompts: Sequence[str]) -> Floats:
         """One row per picture, one column per prompt, one layer per channel."""
-        cells = refuse_unusable(self._cells(prepared, prompts))
+        try:
+            cells = refuse_unusable(self._cells(prepared, prompts))
+        except BeholderError:
+            raise
+        except Exception as error:  # of the model's own code: which picture does it stop at?
+            if len(prepared) > 1:
+                return np.concatenate([self._of_one(row, each, prompts) for row, each in enumerate(prepared)])
+            reason = " ".join(str(error).split())[:200]
+            raise UnusableScore("image", [0], f"its own code stops with {type(error).__name__}: {reason}") from error
         self._elsewhere.count(cells[:, :, self.channels.index("log_p_other")])
         return cells
+
+    def _of_one(self, row: int, prepared: Picture, prompts: Sequence[str]) -> Floats:
+        try:
+            return self.score_prepared([prepared], prompts)
+        except UnusableScore as error:
+            raise UnusableScore(error.kind, [row], error.fault) from error
 
     def verify(self) -> None:
         """Raise before the run begins if the model cannot answer or its proof fails."""

@@ -1,8 +1,8 @@
 """Ask many questions about pictures together if the model allows it, else one by one.
 
-Every way is proved when the model is loaded. The first pass over a tree is checked again: a few of its questions are
-also asked one by one. The largest difference is noted; if it is larger than the rounding of the precision, all later
-questions are asked one by one.
+Every way is proved when the model is loaded. The first pass over a tree is checked again, and every pass over a longer
+one than was checked before: a few of its questions are also asked one by one. The largest difference is noted; if it is
+larger than the rounding of the precision, all later questions are asked one by one.
 """
 
 import logging
@@ -51,7 +51,7 @@ class Sharing:
         """None: as much as the model allows, and as many pictures `together` as memory holds."""
         self.loaded, self._texts, self._quiet = loaded, Texts(), quiet
         self.notes: list[str] = []
-        self._proved: set[str] = set()
+        self._proved: dict[str, int] = {}  # by the way of a runner: the longest prompt that was checked
         self._together = together
         self._use(reuse or ways(loaded.model)[0])
 
@@ -78,7 +78,10 @@ class Sharing:
         """Share as much as is proved; raise if asking one by one fails the proof."""
         proof = Proof(self.loaded)
         if fault := self._fault(proof, Reuse.NOTHING):
-            raise refusal(type(self.loaded.model).__name__, fault)
+            self.loaded.single = True
+            if still := self._fault(proof, Reuse.NOTHING):
+                raise refusal(type(self.loaded.model).__name__, still)
+            self._note(f"pictures go through the model one at a time, because together {fault}", logging.WARNING)
         if self.reuse is Reuse.NOTHING:
             return
         faults: list[str] = []
@@ -97,7 +100,13 @@ class Sharing:
         """Why this much may not be shared; None if it is proved."""
         for order in ((0, 1, 2), (2, 1, 0)):
             trial = Sharing(self.loaded, reuse=reuse, together=self._together, quiet=True)
-            if fault := trial.fault or proof.fault(trial, order) or trial.fault:
+            try:
+                fault = trial.fault or proof.fault(trial, order) or trial.fault
+            except BeholderError:
+                raise
+            except Exception as error:  # pictures of different shapes that its code cannot put together
+                fault = f"its code stops with {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            if fault:
                 return fault
         return None
 
@@ -132,6 +141,8 @@ class Sharing:
 
     def _at_once(self, layout: Layout) -> int:
         """How many pictures go through the model together: one on a CPU, on a GPU what its memory holds."""
+        if self.loaded.single:
+            return 1
         if self._together is None:
             on_gpu = self.loaded.model.device.type == "cuda"
             self._together = _planned(self.loaded.model, layout) if on_gpu else 1
@@ -183,9 +194,9 @@ class Sharing:
             yield from self._by_tree(runner, layout, list(pictures), questions)
 
     def _holds(self, runner: TreeRunner | TrunkRunner, layout: Layout, seen: Encoded, answers: list[Answered]) -> bool:
-        """Whether some questions about the first picture get the same answers one by one; checked only once."""
-        way = runner.way(layout.tree())
-        if way in self._proved:
+        """Whether some questions about the first picture are answered as one by one; again if prompts are longer."""
+        way, longest = runner.way(layout.tree()), int(layout.tree().depth.max())
+        if longest <= self._proved.get(way, -1):
             return True
         indices = sample_questions(layout.tree())
         plain = torch.cat([self.loaded.answers([layout.texts[index]], [seen])[0] for index in indices])
@@ -199,14 +210,16 @@ class Sharing:
         if far > limit:
             self._give_up(f"{result}, more than {limit:.2g}")
             return False
-        self._proved.add(way)
-        self._note(f"questions share what they begin with ({way}): {result}")
+        first = way not in self._proved
+        self._proved[way] = longest
+        if first:
+            self._note(f"questions share what they begin with ({way}): {result}")
         return True
 
     def _plainly(self, layout: Layout, waiting: Shown) -> Iterator[Answered]:
         """Whole prompts, several pictures at once where all questions about them fit into a batch."""
         while waiting:
-            part = waiting[: max(1, self.loaded.questions // len(layout.texts))]
+            part = waiting[: 1 if self.loaded.single else max(1, self.loaded.questions // len(layout.texts))]
             whole = self._whole_prompts(layout, part)
             try:
                 yield from whole if len(part) == 1 else list(whole)

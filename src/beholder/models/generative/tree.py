@@ -30,6 +30,8 @@ def ways(model: Module) -> list[Reuse]:
     """
     config, text = model.config.get_text_config(), language_model(model)
     known = model_type_of(model.config.model_type).reuse
+    if getattr(config, "index_topk", None):  # it attends to a choice of tokens, which a kept beginning may change
+        known = Reuse.NOTHING
     if config.is_encoder_decoder:
         known = Reuse.FEATURES
     if known is not None:

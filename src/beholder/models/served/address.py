@@ -56,10 +56,13 @@ class Address(NamedTuple):
     url: SplitResult
     asking: Asking
     revision: str | None
+    scheme: str = "openai"
 
     @property
     def name(self) -> str:
         """What the user calls it, without the query."""
+        if self.scheme != "openai":
+            return f"{self.scheme}:{self.model}"
         return f"openai:{self.model}@{self.url.scheme}://{self.url.netloc}{self.url.path}"
 
 
@@ -84,6 +87,16 @@ def read_address(text: str) -> Address:
     revision = options.pop("revision", None)
     path = re.sub(r"/chat/completions$", "", url.path.rstrip("/"))
     return Address(model, url._replace(query="", fragment="", path=path), _asking(options), revision)
+
+
+def read_hosted(scheme: str, text: str, url: SplitResult) -> Address:
+    """`MODEL` with options in a query, of a server whose address is known."""
+    model, _, query = text.partition("?")
+    if not model:
+        raise ModelError(f"Name the model: {scheme}:MODEL.")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    revision = options.pop("revision", None)
+    return Address(model, url, _asking(options), revision, scheme)
 
 
 def _asking(options: Mapping[str, str]) -> Asking:
@@ -181,6 +194,12 @@ def key_for(url: SplitResult, environment: Mapping[str, str]) -> Key:
     name, value = "BEHOLDER_API_KEY", environment.get("BEHOLDER_API_KEY", "").strip()
     if not value and (url.scheme == "https" or is_local(url.hostname or "")):
         name, value = "OPENAI_API_KEY", environment.get("OPENAI_API_KEY", "").strip()
+    return key_in(name, {name: value})
+
+
+def key_in(name: str, environment: Mapping[str, str]) -> Key:
+    """The key in an environment variable; empty where there is none."""
+    value = environment.get(name, "").strip()
     if not (value.isascii() and value.isprintable()):
         raise ModelError(f"The key in {name} holds characters that cannot be in a key; it was not sent.")
     return Key(value)

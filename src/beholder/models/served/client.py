@@ -9,6 +9,7 @@ import http.client
 import itertools
 import json
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import ModelError
+from beholder.models.scorer import WIDE
 from beholder.models.served.address import Key, Limits, is_local
 from beholder.models.served.protocol import Garbled, part
 
@@ -34,11 +36,12 @@ LONGEST_FILE = 1 << 31
 CONTENT = "/content"  # how the address of a file's contents ends
 CLIP = 300
 ADVICE = {
-    401: "\nPut the server's key into the environment variable BEHOLDER_API_KEY or OPENAI_API_KEY.",
-    403: "\nThe key in BEHOLDER_API_KEY or OPENAI_API_KEY may not be allowed to use this model.",
+    401: "\nPut the server's key into the environment variable {keys}.",
+    403: "\nThe key in {keys} may not be allowed to use this model.",
     404: "\nThe address usually ends in /v1; the model's name is the one that the server was started with.",
     413: "\nThe pictures are too large for the server: add ?side=512 or ?image=jpeg to its address.",
 }
+TOO_LARGE = re.compile(r"(image|picture|payload|file)\b.{0,60}\b(too (large|big)|exceeds)", re.IGNORECASE)
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -46,9 +49,10 @@ Result = TypeVar("Result")
 class Declined(ModelError):  # noqa: N818
     """The server answers with an error that a retry would not fix."""
 
-    def __init__(self, status: int, code: str, message: str, where: str) -> None:
+    def __init__(self, status: int, code: str, message: str, where: str, keys: str) -> None:
         self.status, self.code, self.message = status, code, message
-        super().__init__(f"{where} answers {status}: {message}{ADVICE.get(status, '')}")
+        advice = (ADVICE[413] if TOO_LARGE.search(message) else ADVICE.get(status, "")).format(keys=keys)
+        super().__init__(f"{where} answers {status}: {message}{advice}")
 
 
 class TemporaryFailure(Exception):  # noqa: N818
@@ -80,6 +84,9 @@ class Reply(NamedTuple):
 
 class Client:
     """One server, one key, one pace."""
+
+    connects = True  # whether it sends requests itself
+    key_names = "BEHOLDER_API_KEY or OPENAI_API_KEY"
 
     def __init__(self, url: SplitResult, key: Key, limits: Limits) -> None:
         self.url, self._key = url, key
@@ -123,10 +130,13 @@ class Client:
         """One request by itself."""
         return self.each([path], lambda line, path: line.ask(method, path, body, read, attempts=attempts))[0]
 
-    def exchange(self, connection: http.client.HTTPConnection, method: str, path: str, body: Upload | None) -> Reply:
+    def exchange(
+        self, connection: http.client.HTTPConnection | None, method: str, path: str, body: Upload | None
+    ) -> Reply:
         """One request and its reply; the only function that sees the key."""
         kind = {"Content-Type": body.content_type} if body else {}
         headers = {**kind, "Accept": "application/json", **self._key.headers()}
+        assert connection is not None
         connection.request(method, self.url.path + path, body.data if body else None, headers)
         answer = connection.getresponse()
         longest = LONGEST_FILE if path.endswith(CONTENT) else LONGEST_REPLY
@@ -141,7 +151,7 @@ class Client:
         if 300 <= reply.status < 400:
             raise ModelError(self._redirected(reply))
         if reply.status != 200:
-            raise Declined(reply.status, *self._error_text(reply.body), self.where)
+            raise Declined(reply.status, *self._error_text(reply.body), self.where, self.key_names)
         try:
             if lines:
                 return [self._without_key(json.loads(line)) for line in reply.body.splitlines() if line.strip()]
@@ -149,6 +159,9 @@ class Client:
         except (ValueError, RecursionError):
             raise Garbled(f"the reply is no JSON: {self.clipped(reply.body.decode('utf-8', 'replace'))}") from None
         if isinstance(body, dict):
+            if body.get("error") and not body.get("choices"):  # some gateways say 200 whatever happened
+                code, message = self._error_text(reply.body)
+                raise Declined(int(code) if code.isdecimal() else 400, code, message, self.where, self.key_names)
             self.tally.reply(body)
         return body
 
@@ -262,7 +275,7 @@ class Line:
         self._pause(client.pace.seconds_until_turn())
         client.tally.add(requests=1)
         try:
-            reply = client.exchange(self._opened(), method, path, data)
+            reply = client.exchange(self._opened() if client.connects else None, method, path, data)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise (Stopped() if self._stopped.is_set() else client.failure(error)) from None
@@ -377,7 +390,7 @@ class Tally:
     def cell(self, *, width: float, refused: bool, unseen: bool) -> None:
         """One cell as it was read."""
         self.widest = max(self.widest, width)
-        self.add(cells=1, refused=int(refused), unseen=int(unseen), wide=int(width > 0.01))
+        self.add(cells=1, refused=int(refused), unseen=int(unseen), wide=int(width > WIDE))
 
     def drawn(self, answers: Sequence[str]) -> None:
         """One cell's draws, before they are counted."""

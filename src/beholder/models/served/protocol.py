@@ -8,6 +8,7 @@ only the likeliest tokens, so a probability lies between what was returned and w
 import base64
 import io
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,12 +16,21 @@ from PIL import Image
 from scipy import stats
 
 from beholder.core.types import Fields
+from beholder.datasets.images import on_white
 from beholder.models.generative.answers import BLANKS
+from beholder.models.scorer import BOUNDS, WIDE
 from beholder.models.served.address import Asking
 from beholder.prompts.prompt_set import Instruction
 
 TOP = 20  # requested tokens: the most that hosted APIs return
 WORDS = 8  # tokens of a sampled answer: enough for a first word
+ROOM = 4096  # tokens of a model that thinks before it answers
+THOUGHT = re.compile(
+    r"\s*(?:<(think|thinking|thought|reasoning)>.*?</\1>|\[THINK\].*?\[/THINK\]|◁think▷.*?◁/think▷"
+    r"|<\|channel\|>analysis.*?<\|channel\|>final<\|message\|>)",
+    re.DOTALL,
+)
+THINKING = ("<think", "<thought", "<reasoning", "[THINK", "◁think", "<|channel|>analysis")
 GUIDED: dict[str, Callable[[list[str]], object]] = {
     "structured_outputs": lambda words: {"choice": words},
     "guided_choice": lambda words: words,
@@ -31,13 +41,16 @@ FLOOR = -87.0  # stands for the logarithm of nothing: stored cells are finite
 SPELLINGS = 6  # how many tokens of a vocabulary can spell one word: three casings, with and without a space
 POLICY_CODES = ("content_filter", "content_policy_violation")
 
-BOUNDS = ("log_p_yes_low", "log_p_yes_high", "log_p_no_low", "log_p_no_high")
 CHANNELS = ("logit_true", "log_p_yes", "log_p_no", "log_p_other", *BOUNDS, "refused")
 COUNTS = ("yes_draws", "no_draws", "draws")
 
 
 class Garbled(Exception):  # noqa: N818
     """A reply that breaks the protocol; worth a retry."""
+
+
+class Thinks(Exception):  # noqa: N818
+    """The answer was cut off while the model was still thinking: nothing is known of what it would say."""
 
 
 class NotProbabilities(Exception):  # noqa: N818
@@ -65,6 +78,12 @@ class Cell(NamedTuple):
     def width(self) -> float:
         """The width of the wider interval."""
         return max(self.yes.high - self.yes.low, self.no.high - self.no.low)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether either word may be the likelier one, for all that was returned: then the cell counts as missing."""
+        overlap = self.yes.low < self.no.high and self.no.low < self.yes.high
+        return overlap and self.width > WIDE and self.refused <= 0.5 and not self.counts
 
     def channels(self) -> list[float]:
         """The numbers to store, in the order of `CHANNELS` and, for draws, `COUNTS`."""
@@ -104,11 +123,13 @@ def choices(body: object) -> list[Mapping[str, object]]:
 
 
 def text_of(choice: Mapping[str, object]) -> str:
-    """The text of an answer; empty for a refusal without text."""
+    """The text of an answer, after what it thought aloud; empty for a refusal without text."""
     content = part(choice, "message").get("content")
+    if isinstance(content, list):  # in parts
+        content = "".join(str(each.get("text") or "") for each in content if isinstance(each, Mapping))
     if content is not None and not isinstance(content, str):
         raise Garbled("the reply's content is no text")
-    return content or ""
+    return THOUGHT.sub("", content or "", count=1)
 
 
 def is_policy(choice: Mapping[str, object]) -> bool:
@@ -116,15 +137,30 @@ def is_policy(choice: Mapping[str, object]) -> bool:
     return choice.get("finish_reason") == "content_filter" or bool(part(choice, "message").get("refusal"))
 
 
+def thinks(choice: Mapping[str, object], *, sampled: bool) -> bool:
+    """Whether an answer ends before the model has done thinking."""
+    if is_policy(choice):
+        return False
+    text, message = text_of(choice).strip(), part(choice, "message")
+    cut = choice.get("finish_reason") in ("length", "max_tokens")
+    thoughts = message.get("reasoning_content") or message.get("reasoning")
+    return text.startswith(THINKING) or (cut and not text and bool(sampled or thoughts))
+
+
 def first_tokens(choice: Mapping[str, object]) -> list[tuple[str, float]] | None:
     """The likeliest first tokens with their log-probabilities, or None where the server gives none."""
-    content = part(choice, "logprobs").get("content")
+    given = part(choice, "logprobs")
+    content, older = given.get("content"), given.get("top_logprobs")
     first = content[0] if isinstance(content, list) and content else None
     top = first.get("top_logprobs") if isinstance(first, Mapping) else None
+    if isinstance(older, list) and older and isinstance(older[0], Mapping):  # as completions had it
+        top = [{"token": token, "logprob": value} for token, value in older[0].items()]
     if not isinstance(top, list) or not top:
         return None
     try:
-        return [(str(entry["token"]), float(entry["logprob"])) for entry in top]
+        # Of a token whose value is null nothing is known.
+        tokens = [(str(entry["token"]), float(entry["logprob"])) for entry in top if entry["logprob"] is not None]
+        return tokens or None
     except (TypeError, KeyError, ValueError) as error:
         raise Garbled("the reply's log-probabilities cannot be read") from error
 
@@ -149,6 +185,8 @@ def prompt_word(body: Mapping[str, object], word: str) -> float | None:
 def first_choice(reply: object) -> Mapping[str, object]:
     """The answer, which has log-probabilities or is a refusal."""
     answer = choices(reply)[0]
+    if thinks(answer, sampled=False):
+        raise Thinks
     if first_tokens(answer) is None and not is_policy(answer):
         raise Garbled("the reply lacks the log-probabilities that the server gave before")
     text_of(answer)
@@ -157,6 +195,8 @@ def first_choice(reply: object) -> Mapping[str, object]:
 
 def texts_of(reply: object) -> list[str]:
     """The answers, draw by draw; a refusal is an empty text."""
+    if any(thinks(choice, sampled=True) for choice in choices(reply)):
+        raise Thinks
     return ["" if is_policy(choice) else text_of(choice) for choice in choices(reply)]
 
 
@@ -177,7 +217,10 @@ def read_tokens(tokens: Sequence[tuple[str, float]], instruction: Instruction, a
     smallest = sorted((mass for _, mass in masses), reverse=True)[min(top, len(masses)) - 1] if masses else 1.0
     yes, seen_yes = _share(masses, instruction.yes, hidden=hidden, smallest=smallest)
     no, seen_no = _share(masses, instruction.no, hidden=hidden, smallest=smallest)
-    return Cell(yes, no, refused=float(outcome(answer, instruction) == "other"), seen=seen_yes and seen_no)
+    likeliest = max(masses, key=lambda pair: pair[1], default=("", 0.0))[0]
+    begun = not answer.strip() and leaves_open(likeliest, instruction.yes)  # with a blank: the word is still to come
+    refused = outcome(answer, instruction) == "other" and not begun
+    return Cell(yes, no, refused=float(refused), seen=seen_yes and seen_no)
 
 
 def _masses(tokens: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -216,6 +259,13 @@ def read_draws(answers: Sequence[str], instruction: Instruction) -> Cell:
     return Cell(shares[0], shares[1], refused=(n - yes - no) / n, counts=(float(yes), float(no), float(n)))
 
 
+FEWEST = re.compile(
+    r"tokens\W.{0,80}?(?:at least|minimum|greater than or equal to|>=)\D{0,40}(\d+)|(?:at least|minimum)\D{0,40}(\d+)"
+    r".{0,20}tokens",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 class RequestForm(NamedTuple):
     """The form of request that a server accepts, determined by one trial request."""
 
@@ -225,6 +275,30 @@ class RequestForm(NamedTuple):
     many: bool = True  # whether it gives several answers to one request
     prompted: bool = False  # whether it reports the probability of a word at the end of the prompt
     guided: str = ""  # what it calls the list of allowed answers, if answers are to be only these
+    words: int = WORDS  # the most tokens of a sampled answer
+    least: int = 1  # the fewest tokens that the server lets an answer have
+    older: bool = False  # whether log-probabilities are asked for as completions had it
+    without: tuple[str, ...] = ()  # settings that the server refuses, which then are as it has them
+
+    @property
+    def decoding(self) -> Body:
+        """How an answer is made, as the server is told."""
+        if self.sampled:
+            body: Body = {"temperature": 1, "top_p": 1, self.limit: max(self.words, self.least)}
+        else:
+            asked = {"logprobs": self.top} if self.older else {"logprobs": True, "top_logprobs": self.top}
+            body = {"temperature": 0, self.limit: self.least, **asked}
+        return {name: value for name, value in body.items() if name not in self.without}
+
+    def mended(self, message: str) -> "RequestForm | None":
+        """The form without what the server's message objects to; None if that is not known."""
+        for name in ("temperature", "top_p"):
+            if name in message and name not in self.without:
+                return self._replace(without=(*self.without, name))
+        if fewest := FEWEST.search(message):
+            least = int(fewest[1] or fewest[2])
+            return self._replace(least=least) if self.least < least <= ROOM else None
+        return None
 
     def question(self, model: str, picture: str, text: str, *words: str) -> Body:
         """The body of a request; only these words are allowed as answers where the form has that."""
@@ -232,14 +306,12 @@ class RequestForm(NamedTuple):
         body: Body = {"model": model, "messages": [{"role": "user", "content": parts}], "stream": False}
         if self.guided:
             body[self.guided] = GUIDED[self.guided](list(words))
-        if self.sampled:
-            return {**body, "temperature": 1, "top_p": 1, self.limit: WORDS}
-        return {**body, "temperature": 0, self.limit: 1, "logprobs": True, "top_logprobs": self.top}
+        return body | self.decoding
 
 
 def data_url(image: Image.Image, asking: Asking) -> str:
     """A picture as the server gets it: RGB, at most so many pixels on its longest side, lossless by default."""
-    picture = image.convert("RGB")
+    picture = on_white(image)
     if max(picture.size) > asking.side:
         scale = asking.side / max(picture.size)
         width, height = (max(1, round(length * scale)) for length in picture.size)

@@ -9,8 +9,10 @@ import json
 import os
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TypeVar
@@ -24,7 +26,7 @@ from beholder.core.files import write_whole
 from beholder.models.scorer import Floats
 from beholder.models.served import protocol
 from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_for, read_address
-from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
+from beholder.models.served.client import CONTENT, TOO_LARGE, Client, Declined, Line, Upload
 from beholder.models.served.protocol import Body, Cell, Json, RequestForm
 from beholder.models.spec import LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction
@@ -73,7 +75,9 @@ class ServedScorer:
         batched = bool(self._client.limits.batch and jobs)
         cells = self._batched(jobs) if batched else self._asked(jobs, len(prompts))
         for cell in cells:
-            self._client.tally.cell(width=cell.width, refused=cell.refused > 0.5, unseen=not cell.seen)
+            self._client.tally.cell(
+                width=cell.width, refused=cell.refused > 0.5, unseen=not (cell.seen or cell.undecided)
+            )
         values = np.array([cell.channels() for cell in cells], dtype=np.float32)
         return values.reshape(len(prepared), len(prompts), len(self.channels))
 
@@ -117,6 +121,8 @@ class ServedScorer:
             return self._cell_of(None if reply is None else protocol.first_choice(reply))
         except protocol.NotProbabilities:
             raise UnusableScore("image", [job[0]]) from None
+        except protocol.Thinks:
+            raise self._thinks() from None
         except protocol.Garbled as error:
             raise ModelError(f"{self._client.where}: {error}.") from None
 
@@ -124,8 +130,13 @@ class ServedScorer:
         body = self._question(job)
         try:
             return self._draws(line, body) if self._form.sampled else self._tokens(line, body)
+        except protocol.Thinks:
+            raise self._thinks() from None
         except protocol.NotProbabilities:
             raise UnusableScore("image", [job[0]]) from None
+
+    def _thinks(self) -> ModelError:
+        return ModelError(f"{self._client.where}: {THINKS}")
 
     def _tokens(self, line: Line, body: Body) -> Cell:
         answer = _ask(line, body, protocol.first_choice)
@@ -151,7 +162,13 @@ class ServedScorer:
         answers: list[str] = []
         while (lacking := self._asking.draws - len(answers)) > 0:
             more = {"n": min(lacking, MANY)} if self._form.many and lacking > 1 else {}
-            texts = _ask(line, {**body, **more}, protocol.texts_of)
+            try:
+                texts = _ask(line, {**body, **more}, protocol.texts_of)
+            except protocol.Thinks:
+                if body[self._form.limit] == protocol.ROOM:
+                    raise
+                body = {**body, self._form.limit: protocol.ROOM}  # once more, with room to think and to answer
+                continue
             answers += ([""] * more.get("n", 1) if texts is None else texts)[:lacking]
         return self._counted(answers)
 
@@ -177,21 +194,30 @@ MODELS = "/models"
 BATCHED = 256  # pictures in one batch of a hosted API
 FEWER = 5  # the most tokens that older servers return
 UNKNOWN = "unknown"
+THINKS = (
+    f"the model thinks before it answers, and had not answered after {protocol.ROOM:,} tokens, or the tokens of its "
+    "thoughts are all that the server gives probabilities of.\nTurn thinking off at the server (for Qwen3: "
+    "--chat-template-kwargs '{\"enable_thinking\": false}'), or sample its answers: add ?answers=sampled."
+)
 STRANGE = ("zebra", "quartz")  # answers that no one would give unless only they are allowed
-NOT_OF_THE_FORM = (401, 402, 403, 404, 413, 429)  # errors that another form of the request does not fix
+NOT_OF_THE_FORM = (401, 402, 404, 413, 429)  # errors that another form of the request does not fix
 
 
 def open_served(text: str, options: LoadOptions) -> ServedScorer:
     """The scorer of `MODEL@URL`."""
     address = read_address(text)
-    limits = Limits.from_environment(os.environ)
-    client = Client(address.url, key_for(address.url, os.environ), limits)
+    client = Client(address.url, key_for(address.url, os.environ), Limits.from_environment(os.environ))
+    return opened(address, client, options)
+
+
+def opened(address: Address, client: Client, options: LoadOptions, *, adapter: str = "openai") -> ServedScorer:
+    """The scorer of an address, once it has answered."""
     listed = _listed(client)
     form, reply = _probe(client, address, listed)
     revision = address.revision or options.revision or _revision(reply, listed, address.model)
-    spec = ModelSpec(address.name, "openai", address.model, revision, "as served", _settings(address, form))
+    spec = ModelSpec(address.name, adapter, address.model, revision, "as served", _settings(address, form))
     scorer = ServedScorer(spec, client, form, address.asking)
-    scorer.batch_size = options.batch_size or (BATCHED if limits.batch else scorer.batch_size)
+    scorer.batch_size = options.batch_size or (BATCHED if client.limits.batch else scorer.batch_size)
     scorer.start_notes = list(_notes(address, form, listed, revision, options))
     return scorer
 
@@ -212,20 +238,35 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
     grey = protocol.data_url(Image.new("RGB", (64, 64), (128, 128, 128)), address.asking)
     refused: Declined | None = None
     understood: str | None = None
-    for form in _forms(address.asking):
+    waiting, known = deque(_forms(address.asking)), RequestForm(False)
+    while waiting:
+        form = waiting.popleft()._replace(words=known.words, least=known.least, without=known.without)
         if understood and not (form.sampled and form.limit == understood):
             continue
         more = {"n": 2} if form.sampled and form.many else {}
         try:
             asked = form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE)
             body = {**asked, **more}
-            answers, reply = client.ask(
-                "POST", CHAT, body, lambda said: (protocol.choices(said), protocol.mapping(said))
-            )
+            answers, reply = client.ask("POST", CHAT, body, partial(_first_answers, form))
         except Declined as error:
-            if error.status in NOT_OF_THE_FORM or error.status >= 500:
+            final = error.status in NOT_OF_THE_FORM or (error.status == 403 and form.sampled)
+            if final or error.status >= 500 or TOO_LARGE.search(error.message):
                 raise _explained(error, address, listed) from None
             refused = error
+            if (other := form.mended(error.message)) is not None:
+                known = other
+                waiting.appendleft(other)
+            continue
+        except protocol.Thinks:
+            if form.words == protocol.ROOM:
+                raise ModelError(f"{client.where}: {THINKS}") from None
+            understood, known = (
+                form.limit,
+                form._replace(words=protocol.ROOM),
+            )  # the first token is none of the answer's
+            waiting = deque(each for each in _forms(address.asking) if each.sampled)
+            if not waiting:
+                raise ModelError(f"{client.where}: {THINKS}") from None
             continue
         if form.guided and protocol.text_of(answers[0]).strip() not in STRANGE:
             continue  # it took the list of answers and did not keep to it
@@ -244,6 +285,15 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
     raise _explained(refused, address, listed)
 
 
+def _first_answers(form: RequestForm, said: object) -> tuple[list[Json], Json]:
+    """The answers to the trial request, which can be read, and the whole reply."""
+    answers = protocol.choices(said)
+    if any(protocol.thinks(answer, sampled=form.sampled) for answer in answers):
+        raise protocol.Thinks
+    protocol.first_tokens(answers[0])
+    return answers, protocol.mapping(said)
+
+
 def _prompted(client: Client, body: dict[str, object]) -> bool:
     """Whether the server reports the probability of a word at the end of the prompt."""
     try:
@@ -258,6 +308,7 @@ def _forms(asking: Asking) -> list[RequestForm]:
     if asking.answers == "guided":
         return [RequestForm(True, limit, guided=guided) for guided, limit in product(protocol.GUIDED, limits)]
     tokens = [RequestForm(False, limit, top=top) for limit, top in product(limits, (protocol.TOP, FEWER))]
+    tokens.append(RequestForm(False, top=FEWER, older=True))
     drawn = [RequestForm(True, limit, many=many) for limit, many in product(limits, (True, False))]
     return {"logprobs": tokens, "sampled": drawn}.get(asking.answers, [*tokens, *drawn])
 
@@ -279,11 +330,13 @@ def _revision(reply: Mapping[str, object], listed: Mapping[str, Mapping[str, obj
 def _settings(address: Address, form: RequestForm) -> dict[str, object]:
     """Everything that moves a score, but for the instruction."""
     decoding: dict[str, object]
+    told = {name.replace("max_completion", "max"): value for name, value in form.decoding.items()}
     if form.sampled:
-        decoding = {"temperature": 1, "top_p": 1, "max_tokens": protocol.WORDS, "draws": address.asking.draws}
+        decoding = {**told, "draws": address.asking.draws}
         decoding |= {"guided": form.guided} if form.guided else {}
     else:
-        decoding = {"temperature": 0, "max_tokens": 1, "top_logprobs": form.top, "spellings": protocol.SPELLINGS}
+        told.pop("logprobs")
+        decoding = {**told, "top_logprobs": form.top, "spellings": protocol.SPELLINGS}
         decoding |= {"unseen": "prompt_logprobs"} if form.prompted else {}
     return {
         "host": f"{address.url.scheme}://{address.url.netloc}{address.url.path}",
@@ -301,6 +354,10 @@ def _notes(
         yield "The server does not identify its weights: the revision is unknown, and scores are stored by name alone."
     if listed and address.model not in listed:
         yield f"The server answers to '{address.model}', but lists: {', '.join(sorted(listed)[:10])}."
+    if form.words > protocol.WORDS:
+        yield "The model thinks before it answers: only what it says after that counts."
+    if form.without:
+        yield f"The server refuses {' and '.join(form.without)}: its own setting was used."
     if form.guided:
         yield "The server allows only the two words as answers: refusals are not seen."
     if form.sampled:

@@ -76,7 +76,7 @@
     const rows = tables(spec).sort((a, b) => b.length - a.length)[0] || [];
     const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     bar.append(
-      button("Copy link", "Copy a link to this chart", () => copy(view.closest("figure").id)),
+      button("Copy link", "Copy link to this chart", () => copy(view.closest("figure").id)),
       button("SVG", "Save this chart as SVG", () => saved(view, spec, "svg")),
       button("PNG", "Save this chart as PNG", () => saved(view, spec, "png")),
       button("CSV", "Save this chart's data as CSV", () => save(view.dataset.file + ".csv", new Blob([csv([names, ...rows.map((row) => names.map((name) => row[name]))])], { type: "text/csv" }))),

@@ -21,6 +21,7 @@ from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS, PEOPLE_PE
 from beholder.studies.public_figures.chapter import CHAPTER as PUBLIC_FIGURES
 from beholder.studies.public_figures.findings import public_figure_findings
 
+FAR = 0.05  # a ratio farther than this from the planted one is not found
 LONG = 15  # a table with more rows is folded; the finding sums it up
 RATIO = "apa.bias_ratio"
 CHANCE = 1 / PEOPLE_PER_BRANCH
@@ -124,7 +125,8 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
         interval = "" if row["low"] is None else f" ({row['low']:.2f}–{row['high']:.2f})"
         texts.append(f"{row['subset']}: planted {pair.planted:.2f}, found {row['value']:.2f}{interval}")
     headline, sentence = f"The audit finds {ratios} within {reach:.3f}", f"Women over men, {'; '.join(texts)}."
-    yield finding(rows[0], "planted", headline, sentence, verdict=FACT, more=rows[1:])
+    off = farthest if farthest > FAR else 0.0
+    yield finding(rows[0], "planted", headline, sentence, verdict=FACT, effect=off, more=rows[1:])
 
 
 def planted_table(results: pl.DataFrame) -> Table | None:

@@ -104,6 +104,13 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
         ),
         tells=Tells(
             chapter="beholder.studies.apa.chapter:CHAPTER",
+            choices=(
+                "Accuracy: the mean softmax of the figures, and beside it the first choice of § 3; a tie is no hit",
+                "Who is politician: house, senate and mayors together, compared within each",
+                f"Occupations that are offered: {len(OCCUPATIONS)}, as in the released prompts; --options 8 leaves out "
+                "actress",
+                "A person with two photographs: either is right for the name",
+            ),
             compat="the released scripts: means in float16",
             limitations=(
                 "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",

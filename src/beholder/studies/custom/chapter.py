@@ -6,14 +6,16 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.charts import Figure, dots, each_model, sentence
-from beholder.chapter.finding import Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Contrast, Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
+from beholder.metrics.association import softmax
 from beholder.prompts.prompt_set import ONE_LEVEL
+from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS, SELECTION
 
 # What is measured, by the metric that says how it differs
@@ -316,6 +318,19 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
         yield Figure("prompts", title, caption, dots(own), "prompts", answers=answers)
 
 
+def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
+    """Each picture's belief in the prompt among those of its level, or its P(yes)."""
+    row = shown.row
+    own = matrix.level(row["template"]) if row["template"] is not None else matrix
+    base, concepts = BASES.get(row["metric"]), own.prompts["concept"].to_list()
+    if base not in (BELIEF, "custom.p_yes") or row["concept"] not in concepts or row["subset"] not in own.images:
+        return None
+    own = own.complete_rows()
+    cells = softmax(own.logits) if base == BELIEF else own.quantity("probability").cells
+    groups = own.images[row["subset"]].cast(pl.String).to_list()
+    return Behind(own.images, groups, np.asarray(cells)[:, concepts.index(row["concept"])], [""] * len(groups))
+
+
 CHAPTER = Chapter(
     topics={"prompts": "Prompt by prompt"},
     questions={
@@ -325,4 +340,5 @@ CHAPTER = Chapter(
     findings=custom_findings,
     tables=custom_tables,
     figures=custom_figures,
+    behind=behind,
 )

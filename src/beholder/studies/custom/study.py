@@ -21,6 +21,7 @@ from beholder.comparison.impact import MOST_SELECTED, Impact, impacts
 from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
+from beholder.core.options import names_of
 from beholder.core.results import Row
 from beholder.core.tables import column_in
 from beholder.core.types import Fields
@@ -308,7 +309,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         question="How does the model divide its belief among these prompts, group by group?",
         citation="",
         asks=Asks(datasets=(), tasks=tasks),
-        measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by)),
+        measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by), every=True),
         tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
@@ -324,7 +325,7 @@ OPTIONS = (
 
 def configured(study: Study, options: Fields) -> Study:
     """A study of the user's own prompts."""
-    return custom_study(read_prompts(options["prompts"]), by=options.get("by", ()))
+    return custom_study(read_prompts(options["prompts"]), by=names_of(options.get("by")))
 
 
 def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: MeasureOptions) -> Iterator[Row]:

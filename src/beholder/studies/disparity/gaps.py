@@ -296,7 +296,7 @@ def cause_rows(gaps: Gaps) -> Iterator[Row]:
             yield from _difference_rows(data, pair, table, column)
     for pair in data.pairs:
         yield from _name_rows(data, pair, objects)
-    yield from _same_area_rows(gaps, _table(data, objects, "area"))
+    yield from same_mix_rows(gaps, "ap_gap_same_area", *equal_areas(data, _table(data, objects, "area")))
     yield from _image_rows(gaps)
 
 
@@ -347,10 +347,9 @@ def _name_rows(data: ConceptScores, pair: Sides, objects: pl.DataFrame) -> Itera
         yield pair.row("names", value, round(float(weights.sum())), "share", concept=str(concept), note=note)
 
 
-def _same_area_rows(gaps: Gaps, areas: Cells) -> Iterator[Row]:
-    """The matched gap when objects of each size have the same weight in every group."""
+def same_mix_rows(gaps: Gaps, metric: str, importance: npt.NDArray[np.float32], kept: Ints) -> Iterator[Row]:
+    """The matched gap when images of each kind, such as objects of each size, have the same weight in every group."""
     data = gaps.data
-    importance, kept = equal_areas(data, areas)
     tested = np.all([gaps.enough(pair) for pair in data.pairs], axis=0)
     columns = np.flatnonzero((kept >= FEWEST).all(axis=0) & tested)
     if not len(columns):
@@ -364,34 +363,41 @@ def _same_area_rows(gaps: Gaps, areas: Cells) -> Iterator[Row]:
         for index, column in enumerate(columns.tolist()):
             value = float(whole[index] + change[index])
             n, showing = (int(counts[pair.both, column].sum()) for counts in (kept, data.showing))
-            left_out = f"{showing - n} images of other sizes left out" if showing > n else None
+            left_out = f"{showing - n} images of kinds that a group lacks left out" if showing > n else None
             note = join((f"{100 * whole[index]:+.1f} points before", left_out))
-            yield pair.row("ap_gap_same_area", value, n, AP, concept=data.concepts[column], note=note)
+            yield pair.row(metric, value, n, AP, concept=data.concepts[column], note=note)
 
 
 def equal_areas(data: ConceptScores, areas: Cells) -> tuple[npt.NDArray[np.float32], Ints]:
-    """Weights of images that give all sets the same distribution of sizes, and how many images of each set count."""
-    # Sizes are cut into five bins of equally many images. The weight of a bin in a set is its share among all images
-    # over its share in that set. A bin that some set lacks has weight 0; images without the concept have weight 1.
-    importance = np.ones((len(data.sets), *areas.shape), dtype=np.float32)
-    kept = np.zeros((len(data.sets), areas.shape[1]), dtype=int)
+    """Weights that give all sets the same distribution of a number, in five bins of equally many images."""
+    bins = np.full(areas.shape, -1)
     for column in range(areas.shape[1]):
         known = data.present[:, column] & ~np.isnan(areas[:, column]) & ~np.isnan(data.scores[:, column])
-        if known.sum() < AREA_BINS:
-            continue
-        edges = np.quantile(areas[known, column], np.arange(1, AREA_BINS) / AREA_BINS)
-        bins = np.searchsorted(edges, areas[:, column], side="left")
-        counts = np.stack([np.bincount(bins[known & s], minlength=AREA_BINS) for s in data.sets])
+        if known.sum() >= AREA_BINS:
+            edges = np.quantile(areas[known, column], np.arange(1, AREA_BINS) / AREA_BINS)
+            bins[known, column] = np.searchsorted(edges, areas[known, column], side="left")
+    return equal_mix(data, bins, AREA_BINS)
+
+
+def equal_mix(data: ConceptScores, bins: Ints, number: int) -> tuple[npt.NDArray[np.float32], Ints]:
+    """Weights that give all sets the same mix of bins (−1: unknown), and how many images of each set count."""
+    # The weight of a bin in a set is its share among all images over its share in that set. A bin that some set lacks
+    # has weight 0; images without the concept have weight 1.
+    importance = np.ones((len(data.sets), *bins.shape), dtype=np.float32)
+    kept = np.zeros((len(data.sets), bins.shape[1]), dtype=int)
+    for column, mine in enumerate(bins.T):
+        known = data.present[:, column] & (mine >= 0) & ~np.isnan(data.scores[:, column])
+        counts = np.stack([np.bincount(mine[known & s], minlength=number) for s in data.sets])
         common = (counts > 0).all(axis=0)
         if not common.any():
             continue
-        target = np.where(common, np.bincount(bins[known], minlength=AREA_BINS), 0)
+        target = np.where(common, np.bincount(mine[known], minlength=number), 0)
         target = target / target.sum()
         for index, members in enumerate(data.sets):
             own = np.where(common, counts[index], 0)
             factor = np.where(common, target * own.sum() / np.maximum(own, 1), 0.0)
             shows_it = members & data.present[:, column]
-            importance[index, shows_it, column] = np.where(known[shows_it], factor[bins[shows_it]], 0.0)
+            importance[index, shows_it, column] = np.where(known[shows_it], factor[mine[shows_it]], 0.0)
             kept[index, column] = int(own.sum())
     return importance, kept
 

@@ -21,16 +21,32 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.datasets.settings import GENDER_WORDS, Settings, Steps
 from beholder.metrics.average_precision import measured, resampled, shuffled
+from beholder.metrics.calibration import BINS
+from beholder.models.predictions import MINIMUM
 from beholder.prompts.prompt_set import read_templates
 from beholder.scores.score_matrix import Task
 from beholder.studies.disparity import prompts, scores
 from beholder.studies.disparity.agreement import agreement, word_rows
+from beholder.studies.disparity.companions import companion_rows, quality_rows
 from beholder.studies.disparity.gaps import AP, cause_rows, find_gaps, gap_rows, widened
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, ConceptScores, Confidence
 from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
 from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
+
+CHOICES = (
+    f"The prompt of models that match texts: “{prompts.TEMPLATES['photo']}”, CLIP's own",
+    f"The question of models that answer: “{prompts.IS_THERE.template}”",
+    f"Bins of the calibration error: {BINS}, of equal width",
+    "The sign of its gap, which § 3.2 says both ways: first group less second, so that positive is worse for the first",
+    f"When a detection is there (--compat): a box from {MINIMUM:g}, any pixel of a class map, a probability above "
+    f"{scores.PIXEL:g}",
+    f"Words for ambiguous synsets beyond the printed examples ({', '.join(prompts.AMBIGUOUS.values())}): the lemma",
+    f"Captions that leave an image out: those with “{COCO_SETTINGS['without'].default}”; words end at anything that is "
+    "no letter",
+    "COCO's categories as synsets: one for each of the 80",
+)
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 
@@ -50,6 +66,7 @@ class Choices(NamedTuple):
     beside: pl.DataFrame = pl.DataFrame(schema=SCHEMA)  # other runs
     indicators: bool = False  # whether detections are ranked as there or not there, as in the paper
     ambiguous: prompts.Words = prompts.AMBIGUOUS  # for words that usually mean something else
+    quality: bool = False  # whether pictures are opened again for their brightness and sharpness
     same_concepts: prompts.Words = prompts.SAME_CONCEPTS  # which concepts of two data sets are the same
 
 
@@ -74,6 +91,9 @@ def disparity_study(choices: Choices | None = None) -> Study:
         if chosen.word_vectors is not None:
             yield from word_rows(gaps, rows, chosen.word_vectors, chosen.ambiguous, every=options.compat)
         yield from cause_rows(gaps)
+        yield from companion_rows(gaps)
+        if chosen.quality:
+            yield from quality_rows(gaps)
 
     return Study(
         name="disparity",
@@ -99,6 +119,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
         ),
         tells=Tells(
             chapter="beholder.studies.disparity.chapter:CHAPTER",
+            choices=CHOICES,
             compat="the paper (no scripts were released): detections as binary indicators, every concept counts",
             limitations=LIMITATIONS,
         ),
@@ -123,6 +144,8 @@ HELP = {
     "cross-validated.",
     "indicators": "With disparity: rank detections and segmentations as there or not there, as the paper and --compat "
     "do. Default: by their scores.",
+    "quality": "With disparity: open the pictures again and give those of each brightness and sharpness the same "
+    "weight in every group.",
     "beside": "With disparity: another run folder to compare with, on another data set or of another model "
     "(repeatable).",
     "ambiguous": "With disparity: words for concepts whose own word is ambiguous (columns concept and words), in place "
@@ -130,7 +153,7 @@ HELP = {
     "same_concepts": "With disparity: which concepts of two data sets are the same (columns concept and same_as), in "
     "place of WordNet's synsets of COCO's categories.",
 }
-KINDS, REPEATABLE = {"by": str, "calibration": str, "indicators": bool}, ("by", "beside")
+KINDS, REPEATABLE = {"by": str, "calibration": str, "indicators": bool, "quality": bool}, ("by", "beside")
 OPTIONS = tuple(Option(name, text, KINDS.get(name, Path), name in REPEATABLE) for name, text in HELP.items())
 
 
@@ -150,10 +173,9 @@ def configured(study: Study, options: Fields) -> Study:
     same = (
         prompts.read_words(options["same_concepts"], "same_as") if "same_concepts" in options else prompts.SAME_CONCEPTS
     )
-    indicators = bool(options.get("indicators"))
-    chosen = Choices(
-        by[0] if by else None, templates, vectors, calibration or AUTO, beside, indicators, ambiguous, same
-    )
+    chosen = Choices(by[0] if by else None, templates, vectors, calibration or AUTO, beside)
+    indicators, quality = (bool(options.get(name)) for name in ("indicators", "quality"))
+    chosen = chosen._replace(ambiguous=ambiguous, same_concepts=same, indicators=indicators, quality=quality)
     return disparity_study(chosen)
 
 

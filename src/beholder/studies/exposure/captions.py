@@ -30,6 +30,7 @@ from beholder.core.digests import file_stamp
 from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.files import place
 from beholder.core.remote import RemotePath, file_system, remote_errors
+from beholder.core.tables import delimiter_of
 from beholder.datasets.content import is_remote, open_binary
 from beholder.datasets.json_stream import JsonTables
 
@@ -208,7 +209,8 @@ class CaptionFile:
                 read[0] = part.read
                 yield from (f"{line}\n" if line is not None else "\0\n" for line in part.captions)
 
-        rows = csv.reader(lines())
+        first = next(texts := lines(), "")
+        rows = csv.reader(chain([first], texts), delimiter=self._delimiter(first))
         while True:
             try:
                 row = next(rows)
@@ -217,6 +219,10 @@ class CaptionFile:
                 return
             except csv.Error:
                 yield None
+
+    def _delimiter(self, header: str) -> str:
+        """What separates the cells: by the header; in a file without one, a comma."""
+        return "," if self.column and self.column.isdecimal() else delimiter_of(header)
 
     def _coco(self) -> Iterator[Part]:
         tables, name = JsonTables(Path(self.address)), self.column or "caption"

@@ -98,7 +98,7 @@ def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, p
     scores: dict[str, pl.DataFrame] = {}
     for entry in record.models:
         if "digest" in entry:
-            spec = ModelSpec(**{key: value for key, value in entry.items() if key not in ("digest", "notes")})
+            spec = ModelSpec(**{key: entry[key] for key in ModelSpec.__dataclass_fields__})
             matrices = stored_scores(tasks, spec, Store(store))
         else:
             matrices = import_scores([Path(file) for file in entry["files"]], tasks).matrices

@@ -5,13 +5,15 @@ Tables: scores, largest gaps, valence, intersections, wordings.
 
 from collections.abc import Iterator
 
+import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import CHECK, FOUND, by_column, by_model, metric_rows, one_row
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.finding import CHECK, FOUND, Contrast, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
 from beholder.glasshouse.planted import REFERENCE
+from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras import phrases
 from beholder.studies.gras.charts import gras_figures
 from beholder.studies.gras.findings import gras_findings
@@ -233,6 +235,17 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
     return tabled(shown, rows, [ATTRIBUTE, ("Trait", "concept")], columns, caption=caption, notes=notes, **named)
 
 
+def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
+    """Each picture's P(Yes) for the trait, mean over the wordings, where the groups are a column of the data."""
+    own, column = matrix.columns((matrix.prompts["concept"] == shown.row["concept"]).to_numpy()), shown.row["subset"]
+    if not own.prompts.height or column not in own.images.columns or not own.gives("probability"):
+        return None
+    own = own.complete_rows()
+    values = np.asarray(own.quantity("probability").cells, dtype=np.float64).mean(axis=1)
+    groups = own.images[column].cast(pl.String).to_list()
+    return Behind(own.images, groups, values, [""] * len(groups))
+
+
 CHAPTER = Chapter(
     topics={
         "gaps": "The largest gaps",
@@ -263,5 +276,6 @@ CHAPTER = Chapter(
     figures=gras_figures,
     published=gras_published,
     planted=gras_planted,
+    behind=behind,
     glossary=("In GRAS a point is a hundredth of the probability of yes, P(Yes).",),
 )

@@ -327,7 +327,8 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
     sentence = "An association is recovered if a difference was found that points in the planted direction."
     sentence += "" if len(right) == len(planted) else " The others were not found, or point the other way."
     sentence += f" {phrases.false_calls(others)}" if others else ""
-    yield finding(planted[0], "planted", headline, sentence, verdict=FACT, more=planted[1:])
+    missed = float(len(planted) - len(right) + sum(row["found"] for row in others))
+    yield finding(planted[0], "planted", headline, sentence, verdict=FACT, effect=missed, more=planted[1:])
 
 
 def _nothing(part: pl.DataFrame) -> Iterator[Finding]:

@@ -31,6 +31,12 @@ from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TRAITS = 100
+CHOICES = (
+    "Blanks between the parts of the instruction (without --compat): one",
+    "Tokens that count as yes (without --compat): all first tokens that say it",
+    "“Exceeds the mean”: more than it, in every wording; at the mean is not above",
+    "Models that match texts: a statement and its denial in place of each question",
+)
 ANSWERS = Scores(0.2, mean=0.5)  # of a trait's P(Yes), the mean over its wordings, between people: assumed
 
 
@@ -117,6 +123,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         measures=Measures(functions=(gras_rows,), metrics=METRICS, compares=ATTRIBUTES, within=("source",)),
         tells=Tells(
             chapter="beholder.studies.gras.chapter:CHAPTER",
+            choices=CHOICES,
             compat="the ten released scripts: their prompts, blanks and single answer token",
             limitations=LIMITATIONS,
             of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),

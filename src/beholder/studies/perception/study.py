@@ -18,10 +18,11 @@ from beholder.datasets.causalface import FILES
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
+from beholder.datasets.images import FACE
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import Task
 from beholder.studies.perception import curves, design, prompts
-from beholder.studies.perception.bias import bias_rows, neutral_rows, neutral_test_rows
+from beholder.studies.perception.bias import TOP, bias_rows, neutral_rows, neutral_test_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.scores import GROUPED, Judged, groupings, rating_rows, read_judged, read_ratings
 from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
@@ -36,6 +37,19 @@ LIMITATIONS = (
     "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",
     "Noise alone makes a mean absolute difference more than 0: read the causal effects.",
     "A model that answers in words is asked whether each caption fits; its numbers are P(Yes), not the study's cosine.",
+)
+
+
+CHOICES = (
+    f"The valence of belief: positive for {', '.join(d.title for d in DIMENSIONS if d.valence == prompts.POSITIVE)}",
+    f"The question of models that answer: “{prompts.FITS.template}”",
+    f"k where {TOP[0]:,} is more than half of what is ranked: {TOP[1]}, else a quarter",
+    f"Pairs of a brightness map: {design.MOST_PAIRS}; squares: {design.SIDE} × {design.SIDE}",
+    f"The face region of CausalFace's smiles: an ellipse of half axes {FACE[0]:g} and {FACE[1]:g} of the picture",
+    "Clusters of curves: Ward's, of slope and curvature in all dimensions, cut at the farthest merger",
+    f"Fewest images of an age (stated for UTKFace): {curves.FEWEST_OF_AN_AGE}; with fewer than {curves.FEWEST_AGES} "
+    "such ages, bands",
+    "What tells race and gender: the control word that fits best, by the mean over the templates",
 )
 
 
@@ -114,6 +128,7 @@ def perception_study(
         measures=Measures(functions=(measure,), metrics=METRICS, compares=GROUPED),
         tells=Tells(
             chapter="beholder.studies.perception.chapter:CHAPTER",
+            choices=CHOICES,
             compat="the paper's tests, uncorrected, and the released scripts for what is ranked and how",
             limitations=LIMITATIONS,
             of_photographs=(

@@ -85,6 +85,12 @@ PFI = Study(
     ),
     tells=Tells(
         chapter="beholder.studies.pfi.chapter:CHAPTER",
+        choices=(
+            "Prompts of actors: the politicians' categories and APA's actor levels",
+            "Articles: an where English asks for it; the paper's template has a",
+            f"Sports beyond the {len(SPORTS)} with a prompt: left out of the specialty level",
+            "The photographs: APA's",
+        ),
         compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
         limitations=APA.tells.limitations,
         of_photographs=APA.tells.of_photographs,

@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table
-from beholder.chapter.finding import KNOWS, deciding_rows, metric_rows
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table
+from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
+from beholder.metrics.association import softmax
+from beholder.scores.score_matrix import ScoreMatrix
+from beholder.studies.apa.printed import POOLS
 from beholder.studies.public_figures import findings
 from beholder.studies.public_figures.charts import public_figure_charts
 from beholder.studies.public_figures.findings import NO_SAMPLE, WAYS
@@ -249,6 +252,24 @@ def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
         )
 
 
+def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
+    """Each picture's belief in the occupation, and what it is called instead; of the branch that was asked."""
+    own, words = matrix.level("occupation"), shown.label.split(" or ")
+    if not own.prompts.height or not {"branch", "gender"} <= set(own.images.columns):
+        return None
+    concepts, branch = own.prompts["concept"].to_list(), own.images["branch"].cast(pl.String)
+    pools = [name for name, known in POOLS.items() if shown.row["subset"] == name for name in known]
+    asked = [name for name in (shown.row["subset"], *pools) if name in matrix.task.split("/")]
+    if not asked or not set(words) <= set(concepts):
+        return None
+    own = own.rows(branch.is_in(asked).fill_null(False).to_numpy()).complete_rows()
+    beliefs = softmax(own.logits)
+    right, first = [concepts.index(word) for word in words], beliefs.argmax(axis=1) if own.images.height else []
+    called = ["" if at in right else f"{concepts[at]} {percent(beliefs[i, at])}" for i, at in enumerate(first)]
+    groups = own.images["gender"].cast(pl.String).to_list()
+    return Behind(own.images, groups, beliefs[:, right].sum(axis=1), called)
+
+
 CHAPTER = Chapter(
     topics={
         "gender": "Women and men",
@@ -273,5 +294,6 @@ CHAPTER = Chapter(
     tables=public_figure_tables,
     figures=public_figure_charts,
     published=published_rank,
+    behind=behind,
     glossary=("“Belief” is the probability that the model gives to a prompt among those offered together.",),
 )

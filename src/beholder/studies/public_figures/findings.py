@@ -145,9 +145,10 @@ def _contrast(row: Result, label: str, sides: Sides, counts: Called) -> Contrast
 
 def _answer(row: Result, sides: Sides, counts: Called) -> str:
     """What the model calls women and men; their mean belief where first choices do not say the same as the ratio."""
-    if not sides or row["concept"] is not None:
-        return f"{_less_headline(row, sides)}."
     less, more = GROUPS if row["value"] < 1 else GROUPS[::-1]
+    if not sides or row["concept"] is not None or sides[less]["value"] >= sides[more]["value"]:
+        within = " within branches" if within_branches(row) else ""
+        return f"{_less_headline(row, sides)}: {ratio(row['value'])} times women over men{within}."
     right = [sides[group]["concept"] for group in (less, more)]
     who = [_shown_as(row, less), plural(more)]
     if all(sum(counts.get(group, {}).values()) for group in GROUPS):
@@ -510,7 +511,7 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
     if known:
         named, right = listed(list(map(people, dict.fromkeys(row["subset"] for row in known)))), percent(first["value"])
         exchanged = f"exchanged names get {percent(first['landmark'])}"
-        answer = f"The model knows {named} by name: the right one gets {right} of its belief, {exchanged}."
+        answer = f"The model tells {named} apart by name: the right one gets {right} of its belief, {exchanged}."
     told: Entry = {"answer": answer, "contrasts": shown}
     yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more, **told)
 
