@@ -77,6 +77,7 @@ class Line(NamedTuple):
     """A question and what the other model's answer is to it, beside the first's."""
 
     question: str
+    meaning: str
     verdict: str  # fairer, less fair, different, or what the comparison says where no difference was found
     sign: str
     sentence: str
@@ -107,16 +108,18 @@ def lines(comparison: Comparison) -> list[Line]:
         sentence = f"{who[0]} {second}, {who[1]} {first}"
         counts = rows.filter(FOUND).height, rows.height
         shown = (place(own), first, second, with_interval(own))
-        made.append(Line(asked_of(own, metric), verdict, sign, sentence, *counts, *shown))
+        made.append(Line(*asked_of(own, metric), verdict, sign, sentence, *counts, *shown))
     order = (LESS_FAIR, FAIRER, CHANGED, *VERDICTS)
     return sorted(made, key=lambda line: order.index(line.verdict) if line.verdict in order else len(order))
 
 
-def asked_of(row: Result, metric: str) -> str:
-    """What a number is, in the study's words, without the name of its metric."""
-    known = STUDIES[row["study"]].metric(metric) if row["study"] in STUDIES else None
-    words = known.meaning.partition(";")[0] if known else metric.partition(".")[2].replace("_", " ")
-    return f"{words[:1].upper()}{words[1:]}"
+def asked_of(row: Result, metric: str) -> tuple[str, str]:
+    """What a number is: the study with the metric's name in words, and its meaning."""
+    study, known = STUDIES.get(row["study"]), None
+    if study is not None:
+        known = study.metric(metric)
+    short = (study.short or study.title) if study else row["study"]
+    return f"{short}: {metric.partition('.')[2].replace('_', ' ')}", known.meaning if known else ""
 
 
 def fairness(row: Result) -> str:
