@@ -85,8 +85,8 @@ def test_decimals_follow_the_width_of_the_interval(low: float | None, high: floa
 
 def test_the_lead_counts_answers_and_does_not_call_the_rest_equal(comparison: Comparison):
     text = lead(comparison)
-    assert text.startswith("Of 2 questions, other is different, where neither is the fair one in 1")
-    assert text.endswith("and not known, for too little data in 1.")
+    assert text.startswith("Of 2 questions, other is different (neither is the fair one) in 1")
+    assert text.endswith("and not known (too little data) in 1.")
     assert "there may still be one" in render_comparison(comparison)
     assert named(comparison) == ["[b]one[/b]", "other"]
 

@@ -163,9 +163,9 @@ def lead(comparison: Comparison) -> str:
     parts = [
         (counts[FAIRER], f"{FAIRER} than {first}"),
         (counts[LESS_FAIR], f"{LESS_FAIR} than {first}"),
-        (counts[CHANGED], f"{CHANGED}, where neither is the fair one"),
+        (counts[CHANGED], f"{CHANGED} (neither is the fair one)"),
         (counts[NONE_FOUND], "not found to differ"),
-        (few, "not known, for too little data"),
+        (few, "not known (too little data)"),
     ]
     told = [f"{words} in {count}" for count, words in parts if count]
     return f"Of {number(len(answers), 'question')}, {second} is {listed(told)}." if told else "Nothing was compared."

@@ -319,7 +319,9 @@ def _row(model: str, pages: dict[str, str], columns: Sequence[Question]) -> Line
 
 
 def _landmark(question: Question) -> float | None:
-    return next((value for value in question.numbers["landmark"].to_list() if value is not None), None)
+    """The value without any effect, where the metric itself has one."""
+    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
+    return metric.landmark if metric else None
 
 
 def best_cell(question: Question, model: str) -> Cell | None:
@@ -348,7 +350,7 @@ def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
         source=row["source"],
         link=f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html",
         reason=row["reason"],
-        mark=scale.at(scale.landmark) if scale and scale.landmark is not None else None,
+        mark=scale.at(landmark) if scale and (landmark := _landmark(question)) is not None else None,
     )
 
 
