@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIG
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
-from beholder.core.record import Record, checked_record
+from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
@@ -212,7 +211,7 @@ def render_comparison(comparison: Comparison) -> str:
         parts=comparison.parts,
         ledger=_ledger(comparison),
         models=record.models,
-        citation=f"Beholder {metadata.version('beholder')}, {first} and {whom}, {record.created[:10]}.",
+        citation=f"Beholder {version()}, {first} and {whom}, {record.created[:10]}.",
     )
 
 

@@ -58,9 +58,9 @@ def figure_sizes(pools: Mapping[str, Sequence[str]], data: Path) -> Sizes:
     for pool, branches in pools.items():
         mine = people.filter(pl.col("branch").is_in(branches))
         counted |= {pool: mine.height, **{f"{group}, {pool}": n for group, n in mine["gender"].value_counts().rows()}}
-    for column in ("party", "academy_award"):
+    for column in {"party", "academy_award"} & set(people.columns):
         counted |= {f"{column} {value}": n for value, n in people[column].drop_nulls().value_counts().rows()}
-    counted["sports"] = people["sport"].drop_nulls().n_unique()
+    counted |= {"sports": people["sport"].drop_nulls().n_unique()} if "sport" in people.columns else {}
     partial = part_of_source(people.height, sum(branch.images for branch in BRANCHES.values()))
     return {("apa", what): Size(number, partial) for what, number in counted.items()}
 
