@@ -21,6 +21,7 @@ from beholder.chapter.numbers import Result, plural
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart  # what altair says layers may become; ours are never facetted
 LANE, BAR = 15, 11  # height of one lane and of one bar in pixels
+PAPER_TITLE, PAPER_LABELS = 60, 320  # characters of a line of a title, pixels of a label, in a file
 PALE = 0.35  # opacity of what was not found
 INK = "currentColor"
 EVERYONE = "everyone"
@@ -47,12 +48,14 @@ class Figure(NamedTuple):
         said = f"{self.title}. {self.caption}"  # for who hears the page
         return {**sized.to_dict(validate=False), "config": chart_style.config(ink), "description": said}
 
-    def paper(self) -> Spec:
-        """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
+    def paper(self, *, title: bool = True) -> Spec:
+        """The same for a file, its title inside if wanted, with room for labels and for fonts wider than ours."""
         room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
         spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
         # A title in one line that is wider than the chart would squeeze it.
-        return {**spec, "title": wrap(self.title, 68), "background": "white", "padding": room}
+        spec["config"] = {**spec["config"], "axis": {**spec["config"]["axis"], "labelLimit": PAPER_LABELS}}
+        named = {"title": wrap(self.title, PAPER_TITLE)} if title else {}
+        return {**spec, **named, "background": "white", "padding": room}
 
     def titled(self, findings: Iterable[Finding]) -> "Figure":
         """The figure under the headline of the finding that it illustrates, if it is among these."""
@@ -123,6 +126,9 @@ def ratio_axis(rows: Rows, title: str = "women ÷ men (logarithmic)") -> Axis:
     ticks = [tick for tick in RATIO_TICKS if domain[0] <= tick <= domain[1]]
     scale = {"type": "log", "domain": domain, "clamp": True, "nice": False}
     return Axis(title, scale=scale, labels={"values": ticks, "format": "~g"})
+
+
+MOST_DRAWN = 100  # places down a chart; more would neither be read nor drawn in time
 
 
 def forest(
@@ -286,9 +292,20 @@ def scatter(
     return alt.layer(*also, dots).properties(height=height)
 
 
+def widest(rows: Rows) -> Rows:
+    """The rows of the concepts on which groups differ most, no more of them than a chart can show."""
+    values: dict[Any, list[float]] = {}
+    for row in rows:
+        values.setdefault(row["concept"], []).append(row["value"])
+    kept = set(sorted(values, key=lambda concept: min(values[concept]) - max(values[concept]))[:MOST_DRAWN])
+    return [row for row in rows if row["concept"] in kept]
+
+
 def dots(rows: Rows, title: str = "share of belief") -> Layers:
     """A forest of concepts down, groups as coloured shapes with their intervals; the largest concept first."""
-    best = {row["concept"]: max(r["value"] for r in rows if r["concept"] == row["concept"]) for row in rows}
+    best = dict[Any, float]()
+    for row in rows:
+        best[row["concept"]] = max(row["value"], best.get(row["concept"], row["value"]))
     groups = order(rows, "group") or [EVERYONE]
     named = {group: plural(group) for group in groups}
     if len(set(named.values())) < len(groups):  # a data set may have both "woman" and "women"

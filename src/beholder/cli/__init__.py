@@ -8,12 +8,14 @@ import os
 import shlex
 import signal
 import sys
+import tempfile
 import threading
 import tomllib
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, Self  # Any: typer keeps the types that a group's methods take private
@@ -214,21 +216,48 @@ def _root(
     ),
 ) -> None:
     if version:
-        typer.echo(f"beholder {metadata.version('beholder')}")
+        typer.echo(f"beholder {import_module('beholder.core.record').version()}")
         raise typer.Exit
 
 
 def main() -> None:
-    """Run; an error of ours is a message for the user, never a traceback."""
+    """Run; whatever goes wrong is a message for the user, never a traceback."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False) or 0)
     except BeholderError as error:
-        err.print(f"[bold red]{type(error).__name__}:[/]", end=" ")
-        err.print(str(error), markup=False, highlight=False, soft_wrap=True)  # commands in it can be copied
+        _say(type(error).__name__, str(error))
         sys.exit(2)
+    except typer.Abort:
+        sys.exit(1)
     except BaseException as error:  # polars panics with no Exception
-        if isinstance(error, SystemExit | KeyboardInterrupt) or not ran_out(error):
+        if isinstance(error, SystemExit | KeyboardInterrupt):
             raise
-        err.print(f"[bold red]OutOfMemory:[/] {escape(first_line(error))}.", highlight=False, soft_wrap=True)
-        err.print(ADVICE, soft_wrap=True)
+        if message := getattr(error, "format_message", None):  # the parser's: a wrong option, a value of another kind
+            context = getattr(error, "ctx", None)
+            path = context.command_path if context is not None else "beholder"
+            if said := message():  # without a command, its help was shown
+                _say("UsageError", f"{said}\nSee: {path} --help")
+        elif ran_out(error):
+            _say("OutOfMemory", f"{first_line(error)}.\n{ADVICE}")
+        else:
+            _say("Fault", _fault(error))
         sys.exit(2)
+
+
+def _say(kind: str, text: str) -> None:
+    err.print(f"[bold red]{kind}:[/]", end=" ")
+    err.print(text, markup=False, highlight=False, soft_wrap=True)  # commands in it can be copied
+
+
+def _fault(error: BaseException) -> str:
+    """What to say of an error that is ours, and where its traceback is kept."""
+    command = shlex.join(["beholder", *map(masked, sys.argv[1:])])
+    with tempfile.NamedTemporaryFile("w", prefix="beholder-fault-", suffix=".txt", delete=False) as file:
+        file.write(
+            masked(f"beholder {import_module('beholder.core.record').version()}\n{command}\n\n{traceback.format_exc()}")
+        )
+    return (
+        f"this should not have happened ({type(error).__name__}: {masked(first_line(error))}).\n"
+        f"Please report it with the file {file.name}: it has the command and the traceback; look through it first, "
+        "since it may name files of yours."
+    )

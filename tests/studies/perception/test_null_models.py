@@ -10,6 +10,7 @@ from studies.perception.worlds import PROMPTS, designed, matrix, measured, photo
 from beholder.chapter.finding import Finding
 from beholder.studies.perception.charts import DENSITIES, perception_figures
 from beholder.studies.perception.findings import perception_findings
+from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.study import MeasureOptions
 
 DRAWS = MeasureOptions(draws=200)
@@ -62,7 +63,7 @@ def test_pictures_nearly_alike_can_be_drawn():
     """Their densities are spikes between the points of a grid: the chart divided by 0, and no page was written."""
     images = unequal()
     results = measured(matrix(images, knows(images, "gender", noise=1e-6)), options=DRAWS, dataset="fairface-adults")
-    densities = results.filter(metric="perception.density").filter(pl.col("subset").is_in(list(DENSITIES)))
+    densities = results.filter(metric="perception.density").filter(pl.col("subset").is_in([*DENSITIES, *CONTROLS]))
     assert densities.group_by("subset").agg(pl.col("value").max())["value"].min() == 0
     assert list(perception_figures(results))
 

@@ -254,12 +254,11 @@ CAPTIONS = {  # by the figure's name; {unit} is that of the judgements
     "squares are their means. +1: the first is always brighter, −1: the second. About the pictures, not about the "
     "model.",
 }
-DENSITIES = {  # the panels of densities: control words are named in quotes
+DENSITIES = {  # the panels of densities, before those of the control words
     "neutral": "neutral prompt",
     AT_REST: "neutral prompt, no smile",
     "cosine": "before Δ",
     "delta_cosine": "after Δ",
-    **{word: f"“{word}”" for word in CONTROLS},
 }
 
 
@@ -484,9 +483,10 @@ def _confounds(results: pl.DataFrame) -> Iterator[Figure]:
 def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
     """Densities of the neutral prompt's score, of all dimensions before and after Δ, and of the control words."""
     scale, grouping, rows = factor({"unit": findings.score_unit(results)}), findings.finest(results), []
-    density, panelled_by = metric_rows(results, "density"), metric_rows(results, "delta_density")
-    panes = [(panel, density.filter(subset=name)) for name, panel in DENSITIES.items()]
-    panes += [(f"“{word}” after Δ", panelled_by.filter(subset=word)) for word in CONTROLS]
+    before, after = metric_rows(results, "density"), metric_rows(results, "delta_density")
+    panes = [(panel, before.filter(subset=name)) for name, panel in DENSITIES.items()]
+    for word in CONTROLS:
+        panes += [(f"“{word}”", before.filter(subset=word)), (f"“{word}” after Δ", after.filter(subset=word))]
     for panel, part in panes:
         table = part.to_dicts()
         highest = max((row["value"] for row in table), default=0.0)  # each panel is as high as its highest line
