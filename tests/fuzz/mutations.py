@@ -22,6 +22,8 @@ DEEP = 3000
 ODD_TEXTS = (
     "", " ", "\0", "a\nb", "\ufeff", "é" * 300, "=1+1", "null", "NaN", "-inf", "1e999", "9" * 400, "../../x", "/", "{}",
     "[", '"', "'", "%s", "{0}", "\u202e", "𝕏", "*", "a=b&c", "&&", "🙂", "<b>", "nan", "-0", "0", "1", "true",
+    'crop:{"path":"/etc/hostname","box":[0,0,1,1]}', "wds:/etc/hostname#0+1#a", "hf:/etc/hostname#0+0#image",
+    "/etc/hostname", "file:///etc/hostname", "http:\\/\\/127.0.0.1:9\\/a.png", "C:\\x", "\\\\host\\x",
 )  # fmt: off
 ODD_NUMBERS = (0, -1, 1, 2, 0.5, -0.5, 1.5, 1e-300, 1e300, -1e300, 2**31, 2**53 + 1, 2**63 - 1, -(2**63), 10**30, 1e18)
 """Each is a number somewhere; few are where they land."""

@@ -35,9 +35,10 @@ from beholder.cli.options import read_config
 from beholder.core.results import results_table
 from beholder.datasets import load_dataset
 from beholder.datasets.coco import load as load_coco
+from beholder.datasets.content import part_of
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import load_fairface, load_gras
-from beholder.datasets.images import open_image
+from beholder.datasets.images import open_image, source_of
 from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
@@ -158,8 +159,11 @@ def asked(path: Path) -> None:
 
 
 def described(path: Path) -> None:
-    """Own attributes: what an audit does with them before it opens a picture."""
+    """Own attributes: what an audit does with them before it opens a picture; each is a file beside the table."""
     dataset = load_dataset(f"folder:{path}")
+    home = os.path.join(os.path.realpath(path.parent), "")
+    assert all(isinstance(source_of(uri), str) and part_of(uri) is None for uri in dataset.table["uri"])
+    assert all(os.path.realpath(uri).startswith(home) for uri in dataset.table["uri"])
     dataset.limit(4)
     correct_cells(_prompt_set().table, dataset.table)
 
