@@ -8,12 +8,13 @@ import json
 import socket
 import sys
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from made_runs import record
+from made_runs import custom_results, record
 from PIL import Image
 
 from beholder._compare import compare
@@ -283,3 +284,29 @@ def test_a_site_writes_through_no_link(name: str, site_run: Path, tmp_path: Path
         build_site([site_run], tmp_path / "site", published=False)
     assert [path.name for path in away.iterdir()] == ["kept"]
     assert (away / "kept").read_text() == "kept"
+
+
+# A page shows what matters, however many rows a results file has
+
+
+@pytest.mark.slow
+def test_the_report_grows_no_faster_than_its_rows(tmp_path: Path):
+    """Five times the rows take no more than five times the processor time, and the page says where the rest is."""
+    rows = custom_results()
+
+    def seconds(copies: int) -> float:
+        named = [rows.with_columns(concept=pl.col("concept") + f" {place}") for place in range(copies)]
+        Run(pl.concat(named), record("clip")).save(folder := tmp_path / str(copies))
+        began = time.process_time()
+        report = load_run(folder).report
+        figures = [
+            json.dumps(figure.spec(ink="black", width=600)) for section in report.sections for figure in section.figures
+        ]
+        assert max(map(len, figures)) < 400_000
+        assert max(len(table.rows) for section in report.sections for table in section.tables) <= 1000
+        told = [str(table.notes) for table in report.sections[0].tables], report.sections[0].figures[0].caption
+        assert (copies < 600) or ("more rows are in results.csv" in str(told) and "all are in results.csv" in told[1])
+        return time.process_time() - began
+
+    seconds(2)  # imports
+    assert seconds(1200) < 5 * seconds(240) + 1.0

@@ -191,6 +191,7 @@ def _plain(folder: Path, architecture: str) -> Any:
     def answer(picture: Any, prompt: str) -> Any:
         text = form.write(prompt)
         options = {"add_special_tokens": False} if form.opens_itself(text) else {}
+        options |= {"return_mm_token_type_ids": True} if model.config.model_type == "cosmos3_edge" else {}
         inputs = processor(text=[text], images=[picture], return_tensors="pt", **options)
         told = {
             name: value.float() if torch.is_tensor(value) and value.is_floating_point() else value
@@ -403,7 +404,12 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "mistral_large4": {"processor": PIXTRAL},
     "ovis2": {"picture_token": "<IMG_ATOM>", "processor": {"image_seq_length": 16}},
     "perception_lm": {"processor": {"patch_size": PATCH}},
-    "qianfan_ocr": {"processor": {"image_seq_length": 4}},
+    "qianfan_ocr": {
+        "processor": {"image_seq_length": 4},
+        "special": {"start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>"},
+        "image": "<image>",
+        "picture_token": "<IMG_CONTEXT>",
+    },
     "smolvlm": {**TILED, "image": "<image>", "special": {**TILED["special"], "image_token": "<image>"}},
     "instructblip": {"processor": {"num_query_tokens": 4}, "parts": {"qformer_tokenizer": {}}},
     "llava_next": {

@@ -125,6 +125,9 @@ def ratio_axis(rows: Rows, title: str = "women ÷ men (logarithmic)") -> Axis:
     return Axis(title, scale=scale, labels={"values": ticks, "format": "~g"})
 
 
+MOST_DRAWN = 100  # places down a chart; more would neither be read nor drawn in time
+
+
 def forest(
     rows: Rows,
     x: Axis,
@@ -286,9 +289,20 @@ def scatter(
     return alt.layer(*also, dots).properties(height=height)
 
 
+def widest(rows: Rows) -> Rows:
+    """The rows of the concepts on which groups differ most, no more of them than a chart can show."""
+    values: dict[Any, list[float]] = {}
+    for row in rows:
+        values.setdefault(row["concept"], []).append(row["value"])
+    kept = set(sorted(values, key=lambda concept: min(values[concept]) - max(values[concept]))[:MOST_DRAWN])
+    return [row for row in rows if row["concept"] in kept]
+
+
 def dots(rows: Rows, title: str = "share of belief") -> Layers:
     """A forest of concepts down, groups as coloured shapes with their intervals; the largest concept first."""
-    best = {row["concept"]: max(r["value"] for r in rows if r["concept"] == row["concept"]) for row in rows}
+    best = dict[Any, float]()
+    for row in rows:
+        best[row["concept"]] = max(row["value"], best.get(row["concept"], row["value"]))
     groups = order(rows, "group") or [EVERYONE]
     named = {group: plural(group) for group in groups}
     if len(set(named.values())) < len(groups):  # a data set may have both "woman" and "women"

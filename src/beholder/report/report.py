@@ -119,6 +119,7 @@ DRAWN_LIMITATIONS = (
 )
 NOISE = r"^null(:\d+)?$"  # the names of models whose scores are random
 LONGEST_SLUG = 200
+MOST_ROWS = 1_000  # of a table; the files have all
 PLAIN = Chapter(topics={"results": "Results"})
 
 
@@ -226,8 +227,11 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     tables = list(chapter.tables(part.filter(ours) if others_rows.height else part))
     tables += plain_tables(others_rows if tables else part)
     for number, table in enumerate(tables):  # a name that a row lacks is shown as absent
-        rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in table.rows]
-        tables[number] = table._replace(header=[ABSENT if head is None else head for head in table.header], rows=rows)
+        first, more = table.rows[:MOST_ROWS], len(table.rows) - MOST_ROWS
+        rows = [[cell if cell.text is not None else cell._replace(text=ABSENT) for cell in row] for row in first]
+        notes = (*table.notes, f"{more:,} more rows are in results.csv.") if more > 0 else table.notes
+        header = [ABSENT if head is None else head for head in table.header]
+        tables[number] = table._replace(header=header, rows=rows, notes=notes)
     findings = [*_findings(chapter, part, others), *_not_compared(part, record)]
     limits = list(_limitations(study, chapter, part, record))
     noise = list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else []

@@ -137,8 +137,7 @@ class Printed:
         rows = self.cells.filter(pl.col(name).eq_missing(pl.lit(value or None)) for name, value in named.items())
         if (metric, subset) in self.no_neighbours:
             rows = rows.clear()
-        rows = rows.filter(pl.col("printed") != BELOW)
-        return rows.select(model="printed_as", value="printed")
+        return rows.filter(pl.col("printed") != BELOW).select(model="printed_as", value="printed")
 
 
 def alike(printed: Printed, row: Cell) -> tuple[pl.DataFrame, dict[str, int]]:

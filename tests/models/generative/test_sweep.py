@@ -23,7 +23,7 @@ from beholder.models.generative.model_types import MODEL_TYPES
 from beholder.models.load import load_model
 from beholder.models.spec import LoadOptions
 
-FEW = ("blip-2", "florence2", "git", "llava", "llava_onevision", "mllama", "qwen3_5")
+FEW = ("blip-2", "cosmos3_edge", "florence2", "git", "llava", "llava_onevision", "mllama", "qianfan_ocr", "qwen3_5")
 LISTED = {each.model_type: each for each in architectures() if each.task == generative.TASK}
 
 

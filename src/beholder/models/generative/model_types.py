@@ -32,6 +32,8 @@ _REFUSED = {
     "evolla": "it reads proteins, not pictures",
     "florence2": "it is given a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
     "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",
+    "mistral4": "it is given no pictures, only text",
+    "shieldgemma2": "it is a classifier of unsafe pictures, which is asked about its policies and not questions",
     "instructblipvideo": "it watches videos; InstructBLIP reads pictures",
     "pi0": "it answers with the movements of a robot, not with words",
     "pix2struct": "it reads its question as letters drawn above the picture, so every question is another picture",

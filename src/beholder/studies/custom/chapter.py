@@ -1,13 +1,14 @@
 """The chapter on a user's own prompts: gaps, slopes and intersections, all of them judged together."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter, numbers
 from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.charts import Figure, dots, each_model, sentence
+from beholder.chapter.charts import MOST_DRAWN, Figure, dots, each_model, sentence, widest
 from beholder.chapter.finding import Contrast, Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
@@ -49,13 +50,10 @@ def within(row: Result) -> str:
 def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """The widest differences that were found, or that none was; and labels that go together with those compared."""
     gaps, slopes = differences(part, "gap"), differences(part, "slope")
-    found = [
-        _told(part, finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=abs(row["value"])))
-        for rows, write in ((gaps, _gap), (slopes, _slope), (differences(part, "interaction"), _interaction))
-        for row in rows
-        if row["verdict"] == DIFFERENCE
-    ]
-    yield from sorted(found, key=lambda each: -each.effect)[:MOST_FINDINGS]
+    kinds = (gaps, _gap), (slopes, _slope), (differences(part, "interaction"), _interaction)
+    found = [(abs(row["value"]), row, write) for rows, write in kinds for row in rows if row["verdict"] == DIFFERENCE]
+    for effect, row, write in sorted(found, key=lambda each: -each[0])[:MOST_FINDINGS]:
+        yield _told(part, finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=effect))
     if not found and (gaps or slopes):
         yield _nothing(part, [row for row in gaps if ": " not in within(row)], slopes)
     for (attribute, label), rows in imbalances(part).items():
@@ -237,8 +235,10 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
         yield _table(part, rows, LEFT, columns, "Impact ratios", IMPACT)._replace(long=True)
     yield from _balance_tables(part)
     rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
-    for level in dict.fromkeys(row["template"] for row in rows):
-        of_level = [row for row in rows if row["template"] == level]
+    levels: dict[Any, list[Result]] = {}
+    for row in rows:
+        levels.setdefault(row["template"], []).append(row)
+    for level, of_level in levels.items():
         for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
             own = [row for row in of_level if row["subset"] in (None, attribute)]
             yield _prompt_table(part, level, attribute, own)
@@ -305,17 +305,21 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
     rows = valued(part, "probability")
-    keys = dict.fromkeys((row["template"], row["subset"]) for row in rows)
-    for level, attribute in [key for key in keys if key[1]] or list(keys):
-        own = [row for row in rows if (row["template"], row["subset"]) == (level, attribute)]
+    places: dict[tuple[Any, Any], list[Result]] = {}
+    for row in rows:
+        places.setdefault((row["template"], row["subset"]), []).append(row)
+    for (level, attribute), own in {key: own for key, own in places.items() if key[1]}.items() or places.items():
         most = max(own, key=lambda row: float(row["value"]))["concept"]
         title = _prompts(level, attribute) if attribute else f"{_prompts(level, None)}: most to “{most}”"
         caption = (
             "Mean share of belief among the prompts of the level, with each group's own 95 % interval. A difference is "
             "found only where it is wider than the widest of all prompts and groups would be by chance."
         )
+        shown = widest(own)
+        if len(shown) < len(own):
+            caption += f" Drawn are the {MOST_DRAWN} prompts on which groups differ most; all are in results.csv."
         answers = ("custom", "custom.gap", attribute, *([level] if level else [])) if attribute else ()
-        yield Figure("prompts", title, caption, dots(own), "prompts", answers=answers)
+        yield Figure("prompts", title, caption, dots(shown), "prompts", answers=answers)
 
 
 def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:

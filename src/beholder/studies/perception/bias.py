@@ -6,6 +6,7 @@ the landmark of a skew is the skew of the whole subset, and people are shuffled 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -82,7 +83,6 @@ def _recognised_rows(judged: Judged, attributes: Sequence[Groups], options: Meas
         if len(words) < 2 or not set(words) <= set(judged.words):
             continue
         cosine = judged.cosine[:, [judged.words.index(word) for word in words]]
-        inside = groups.codes >= 0
         ranks = correct_rank(cosine, np.eye(len(words), dtype=bool)[groups.codes])
         hits, shares = first(ranks), list[float]()
         note = f"its word among {', '.join(words)}; a tie is no hit"
@@ -91,11 +91,9 @@ def _recognised_rows(judged: Judged, attributes: Sequence[Groups], options: Meas
             mine = groups.mask(code)
             low, high = mean_interval(hits[mine], Resampler(judged.people.codes[mine], options.rng(), options.draws))
             shares.append(float(hits[mine].mean()))
-            own = row._replace(group=name, value=100 * shares[-1], n=int(mine.sum()), low=100 * low, high=100 * high)
-            yield own
-        yield row._replace(
-            value=100 * float(np.mean(shares)), n=int(inside.sum()), note=f"mean over the groups; {note}"
-        )
+            yield row._replace(group=name, value=100 * shares[-1], n=int(mine.sum()), low=100 * low, high=100 * high)
+        row = row._replace(n=int((groups.codes >= 0).sum()), note=f"mean over the groups; {note}")
+        yield row._replace(value=100 * float(np.mean(shares)))
 
 
 def _markedness_gap(groups: Groups, pair: tuple[str, str], plain: dict[str, Array]) -> tuple[Row, Array]:
@@ -154,15 +152,8 @@ def _sc_weat_rows(judged: Judged, attributes: Sequence[Groups], options: Measure
 def _one_sided(effects: Array, groups: Groups, options: MeasureOptions) -> Array:
     """Eq. 7: how often halves drawn at random lie farther apart, in the same direction, than the two groups do."""
     halves = [effects[groups.codes == code].T for code in (0, 1)]
-    chance = {
-        "vectorized": True,
-        "alternative": "greater",
-        "n_resamples": options.shuffles,
-        "batch": 64,
-        "rng": options.rng(),
-    }
-    test = stats.permutation_test(halves, lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis), axis=-1, **chance)
-    return np.asarray(test.pvalue)
+    test = partial(stats.permutation_test, alternative="greater", n_resamples=options.shuffles, rng=options.rng())
+    return np.asarray(test(halves, lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis), axis=-1, batch=64).pvalue)
 
 
 def as_printed(row: Row, p_value: float, test: str) -> Row:
