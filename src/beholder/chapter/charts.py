@@ -21,6 +21,7 @@ from beholder.chapter.numbers import Result, plural
 Rows = list[Result]
 Layers = alt.LayerChart | alt.FacetChart  # what altair says layers may become; ours are never facetted
 LANE, BAR = 15, 11  # height of one lane and of one bar in pixels
+PAPER_TITLE, PAPER_LABELS = 60, 320  # characters of a line of a title, pixels of a label, in a file
 PALE = 0.35  # opacity of what was not found
 INK = "currentColor"
 EVERYONE = "everyone"
@@ -47,12 +48,14 @@ class Figure(NamedTuple):
         said = f"{self.title}. {self.caption}"  # for who hears the page
         return {**sized.to_dict(validate=False), "config": chart_style.config(ink), "description": said}
 
-    def paper(self) -> Spec:
-        """The same with its title inside, for a file, with room for a reader's fonts, which may be wider than ours."""
+    def paper(self, *, title: bool = True) -> Spec:
+        """The same for a file, its title inside if wanted, with room for labels and for fonts wider than ours."""
         room = {"left": 24, "right": 24, "top": 8, "bottom": 8}
         spec = self.spec(ink=PAPER_INK, width=PAPER_WIDTH)
         # A title in one line that is wider than the chart would squeeze it.
-        return {**spec, "title": wrap(self.title, 68), "background": "white", "padding": room}
+        spec["config"] = {**spec["config"], "axis": {**spec["config"]["axis"], "labelLimit": PAPER_LABELS}}
+        named = {"title": wrap(self.title, PAPER_TITLE)} if title else {}
+        return {**spec, **named, "background": "white", "padding": room}
 
     def titled(self, findings: Iterable[Finding]) -> "Figure":
         """The figure under the headline of the finding that it illustrates, if it is among these."""

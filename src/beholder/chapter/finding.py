@@ -107,7 +107,7 @@ class Finding(NamedTuple):
     def possible(self) -> str:
         """How far from none a difference could still be, by the bounds of what was not found."""
         rows = [row for row in self.rows if row.get("verdict") == NONE_FOUND and has_interval(row)]
-        rows = [row for row in rows if row.get("metric") == self.metric]
+        rows = [row for row in rows if row.get("metric") == rows[0].get("metric")]
         if not rows:
             return ""
         unit, landmark = rows[0]["unit"], rows[0].get("landmark")

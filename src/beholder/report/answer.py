@@ -14,6 +14,7 @@ from beholder.chapter.numbers import Result, count, listed, number, percent, plu
 from beholder.comparison.family import DIFFERENCE, NAMES, NONE_FOUND, SIGNS, TOO_LITTLE, stands_out
 from beholder.report.report import NOISE, Report, Section
 from beholder.report.scorecard import Scale, in_words, scale_of
+from beholder.studies import STUDIES
 
 RANDOM = "Random scores"  # how the caveat begins that the trust strip has in its own words
 MOST_BARS = 5  # lines of a card's chart
@@ -146,9 +147,7 @@ def headline(report: Report, otherwise: str) -> Headline:
         return Headline(text, "Each was found among what was compared with it; together they do not stand out.")
     tested = [each for each in verdicts if each.verdict == NONE_FOUND]
     if tested:
-        possible = "; ".join(
-            dict.fromkeys(f"{each.card or each.study}: {each.possible}" for each in tested if each.possible)
-        )
+        possible = [f"{each.card or each.study} {each.possible}" for each in tested if each.possible]
         text = f"No difference between groups was found in {number(len(tested), 'question')}"
         return Headline(text, _could_be(possible))
     if verdicts and few:
@@ -209,7 +208,9 @@ def _answer(subject: str, findings: list[Finding], *, several: bool) -> Answer:
     contrasts = [(each, shown) for each in ranked for shown in each.contrasts if comparable(shown, lead)]
     # One line of every model or finding comes before the second of any.
     first = [each for each in contrasts if each[1] is each[0].contrasts[0]] if len(models) > 1 else contrasts
-    bars = bars_of([*first, *(each for each in contrasts if each not in first)][:MOST_BARS], several=len(models) > 1)
+    several_studies = len({each.study for each in findings}) > 1
+    drawn = [*first, *(each for each in contrasts if each not in first)][:MOST_BARS]
+    bars = bars_of(drawn, several=len(models) > 1, studies=several_studies)
     more = f"All {len(findings)} answers" if len(findings) > 1 else "How it was found"
     return Answer(subject, about, lead, text, bars, more, f"answer-{lead.id}")
 
@@ -223,13 +224,14 @@ def _groups(shown: Contrast) -> set[str]:
     return {side.group for side in shown.sides or ()}
 
 
-def bars_of(contrasts: list[tuple[Finding, Contrast]], *, several: bool) -> list[Bar]:
+def bars_of(contrasts: list[tuple[Finding, Contrast]], *, several: bool, studies: bool = False) -> list[Bar]:
     """A line for every contrast that has numbers to draw."""
     rows = [shown.row for _, shown in contrasts if shown.sides is None and shown.row.get("low") is not None]
     scales = {kind: scale_of([row for row in rows if _kind(row) == kind]) for kind in set(map(_kind, rows))}
     bars = []
     for finding, shown in contrasts:
-        label = f"{finding.model}: {shown.label}" if several else shown.label
+        short = STUDIES[finding.study].short if studies and finding.study in STUDIES else ""
+        label = ": ".join(filter(None, [finding.model if several else "", short, shown.label]))
         if shown.sides is not None:
             bars.append(_pair(label, shown.row.get("verdict") == DIFFERENCE, shown.sides))
         elif shown.row.get("low") is not None:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
-from beholder.core.record import Record, checked_record
+from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
@@ -166,7 +165,7 @@ def render_comparison(comparison: Comparison) -> str:
         parts=comparison.parts,
         ledger=_ledger(comparison),
         models=record.models,
-        citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
+        citation=f"Beholder {version()}, {first} and {listed}, {record.created[:10]}.",
     )
 
 

@@ -165,12 +165,12 @@ def packed(value: object) -> str:
 LONGEST = 120  # characters of a file's name; the end tells charts apart
 
 
-def save_charts(report: Report, folder: Path) -> list[Path]:
+def save_charts(report: Report, folder: Path, *, title: bool = True) -> list[Path]:
     """Every chart as `<study>-<dataset>-<name>.svg` and `.png`, for a paper; returns the paths."""
     paths = []
     for section in report.sections:
         for figure in section.figures:
-            name, spec = f"{section.study.name}-{section.dataset}-{figure.name}", figure.paper()
+            name, spec = f"{section.study.name}-{section.dataset}-{figure.name}", figure.paper(title=title)
             stem = re.sub(r"[^\w.-]+", "-", name)[-LONGEST:]
             for ending, data in (("svg", svg(spec).encode()), ("png", png(spec))):
                 paths.append(folder / f"{stem}.{ending}")

@@ -5,6 +5,7 @@ of its unit share, and the published models that compare.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ MEANINGS = {
     NOT_MEASURED: "the scores for it are not there",
 }
 PLANTED = "planted"  # the kind of finding that checks the audit itself against what is known; it stands last
+_PERCENT = re.compile(r"[\d.]+(?=[\d.–]* %)")
 WIDTH = 100.0  # scales run from 0 to this
 CELLS = ("Question", "Verdict", "Answer", "Number", "95 % interval", "n")
 
@@ -99,10 +101,10 @@ def scorecard(report: Report, anchors: Iterable[str] | None = None) -> list[Card
     """A card for every section and model; noise has none if other models were audited."""
     sections = list(zip(report.sections, anchors or [""] * len(report.sections), strict=True))
     chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
-    scales = scales_of([finding.rows[0] for _, _, leading in chosen for finding, _ in leading if finding.rows])
     parts = {str(entry.get("name")) for entry in report.record.datasets if entry.get("images") != entry.get("of")}
     cards = []
     for section, anchor, leading in chosen:
+        scales = scales_of([finding.rows[0] for finding, _ in leading if finding.rows])  # of one study, not of all
         for model in dict.fromkeys(finding.model for finding, _ in leading):
             partial = section.dataset in parts
             lines = [
@@ -150,6 +152,8 @@ def _line(
         low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
         interval = f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
     number = in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT
+    if finding.verdict == FACT and len(set(_PERCENT.findall(finding.headline))) > 1:
+        number, interval = ABSENT, ""  # a headline with several numbers has none of its own
     n, counts = f"{row['n']:,}" if measured and row.get("n") else "", metric.counts if metric else ""
     mark = mark_of(row, scale, neighbours) if scale else None
     published = f"{len(neighbours)} published models" if neighbours else ""

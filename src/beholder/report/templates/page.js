@@ -62,6 +62,17 @@
     save(view.dataset.file + "." + kind, blob);
   }
 
+  // A page of the chart alone, and the line for another page that shows it.
+  async function embedded(view, spec) {
+    const paper = JSON.parse(JSON.stringify(spec).replaceAll("currentColor", "#222222"));
+    const { view: chart } = await vegaEmbed(document.createElement("div"), { ...paper, background: "white", width: 560 }, options);
+    const title = view.dataset.title.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+    const name = view.dataset.file + ".html";
+    const page = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>body{margin:0;font:16px system-ui,sans-serif;color:#222;background:#fff}h1{font-size:1.1rem}svg{max-width:100%;height:auto}</style><h1>${title}</h1>${await chart.toSVG()}</html>`;
+    save(name, new Blob([page], { type: "text/html" }));
+    if (navigator.clipboard) navigator.clipboard.writeText(`<iframe src="${encodeURIComponent(name)}" title="${title}" width="600" height="420" loading="lazy"></iframe>`).catch(() => {});
+  }
+
   // Every table of rows that stands in the chart, wherever it stands.
   function tables(part) {
     if (!part || typeof part !== "object") return [];
@@ -79,6 +90,7 @@
       button("Copy link", "Copy link to this chart", () => copy(view.closest("figure").id)),
       button("SVG", "Save this chart as SVG", () => saved(view, spec, "svg")),
       button("PNG", "Save this chart as PNG", () => saved(view, spec, "png")),
+      button("Embed", "Embed this chart: save a small page of it, and copy the line that shows it", () => embedded(view, spec)),
       button("CSV", "Save this chart's data as CSV", () => save(view.dataset.file + ".csv", new Blob([csv([names, ...rows.map((row) => names.map((name) => row[name]))])], { type: "text/csv" }))),
     );
     view.after(bar);

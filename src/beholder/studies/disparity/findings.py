@@ -191,7 +191,10 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
         )
         for row in shown
     ]
-    told: Entry = {"answer": _answer(named, contrasts, pair) if named else f"{headline}.", "contrasts": contrasts}
+    told: Entry = {
+        "answer": _answer(named, contrasts, pair) if named else f"{headline}. {_tested(table)}",
+        "contrasts": contrasts,
+    }
     more = named or table.to_dicts()
     yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=more, **told)
 

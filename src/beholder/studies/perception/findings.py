@@ -333,8 +333,9 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
                 "than the label."
             )
             shown = [Contrast(f"{dimension(each['concept'])}: {against(each)}", each) for each in (row, *clear[1:4])]
-            told: Entry = {"answer": f"{headline}, by {number(row)} ({unit(row)}).", "contrasts": shown}
-            yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:], **told)
+            more = f"more “{dimension(row['concept'])}” in {first} than in {second}"
+            answer = f"The model finds {more}, by {number(row)} ({unit(row)})."
+            yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:], answer=answer, contrasts=shown)
 
 
 def _markedness(part: pl.DataFrame) -> Iterator[Finding]:

@@ -136,7 +136,7 @@ def dumbbells(drawn: Blocks) -> Layers:
         title=None,
     )
     y = alt.Y("row:N", sort=None, scale=alt.Scale(domain=keys, paddingInner=0.1, paddingOuter=0), axis=axis)
-    x = Axis("share of belief", percent=True, scale={"domain": [0, 1.12 * max(mark["end"] for mark in marks) or 1]}).x()
+    x = Axis("share of belief", percent=True, scale={"domain": [0, 1.3 * max(mark["end"] for mark in marks) or 1]}).x()
     colour = alt.Color("group:N", scale=alt.Scale(domain=names, range=list(GROUP_COLOURS.values())), legend=None)
     shape = alt.Shape("group:N", scale=alt.Scale(domain=names, range=list(GROUP_SHAPES.values())), legend=None)
     base = charts.chart(marks).encode(y=y, yOffset=alt.YOffset("group:N", sort=names, scale=alt.Scale(domain=names)))
