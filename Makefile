@@ -49,7 +49,8 @@ bench: setup  ## every claim about speed; writes speed/RESULTS.md
 trust: setup  ## the long form of the fault matrix, corruptions, kills and fuzzing, and the tests of security; hours
 	FAULT_CASES=720 FAULT_KILLS=500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/models/served/test_secrets.py tests/core/test_paths.py \
-		tests/core/test_written_tables.py tests/test_trust.py tests/test_payloads.py tests/test_reproducible.py
+		tests/core/test_written_tables.py tests/test_trust.py tests/test_payloads.py tests/test_reproducible.py \
+		tests/test_strangers.py
 	$(BIN)/python tests/fuzz/fuzz.py --cases 1000000
 
 $(TOOLS)/bin/uv:
