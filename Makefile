@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE =
 # Two processes of one thread each fill two cores; more threads would only wait for each other.
 TESTS := OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: setup demo test fast check docs bench fuzz trust lock audit-dependencies sbom clean
+.PHONY: setup demo test fast check docs bench fuzz trust lock audit-dependencies sbom dist dist-test clean
 
 setup: $(INSTALLED)
 
@@ -49,7 +49,8 @@ bench: setup  ## every claim about speed; writes speed/RESULTS.md
 trust: setup  ## the long form of the fault matrix, corruptions, kills and fuzzing, and the tests of security; hours
 	FAULT_CASES=720 FAULT_KILLS=500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/models/served/test_secrets.py tests/core/test_paths.py \
-		tests/core/test_written_tables.py tests/test_trust.py tests/test_payloads.py tests/test_reproducible.py
+		tests/core/test_written_tables.py tests/test_trust.py tests/test_payloads.py tests/test_reproducible.py \
+		tests/test_strangers.py
 	$(BIN)/python tests/fuzz/fuzz.py --cases 1000000
 
 $(TOOLS)/bin/uv:
@@ -67,6 +68,18 @@ audit-dependencies: $(TOOLS)/bin/uv  ## known vulnerabilities of what is locked;
 
 sbom: $(TOOLS)/bin/uv  ## what Beholder is installed with, as CycloneDX: build/sbom.json
 	$(TOOLS)/bin/cyclonedx-py requirements requirements.lock --of JSON -o build/sbom.json
+
+dist: $(INSTALLED) $(TOOLS)/bin/uv  ## wheel and sdist in build/dist, checked as an index would
+	$(TOOLS)/bin/pip install -q --disable-pip-version-check build twine hatchling editables
+	rm -rf build/dist
+	$(TOOLS)/bin/python -m build -q --no-isolation --outdir build/dist
+	$(TOOLS)/bin/twine check --strict build/dist/*
+
+dist-test: dist  ## the wheel in an empty environment runs the demo from an empty folder
+	rm -rf build/empty && $(PYTHON) -m venv build/empty/venv && mkdir build/empty/here
+	build/empty/venv/bin/pip install -q --disable-pip-version-check -c constraints.txt "$$(ls build/dist/*.whl)[torch]"
+	cd build/empty/here && HF_HUB_OFFLINE=1 ../venv/bin/beholder audit --limit 20 --draws 100 --out demo --store store
+	cd build/empty/here && ../venv/bin/beholder report demo -q && test -s demo/report.html
 
 fuzz: setup  ## damaged files against every reader; CASES=1000000 for the long run
 	OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python tests/fuzz/fuzz.py --cases $(or $(CASES),20000)

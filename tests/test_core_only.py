@@ -72,7 +72,7 @@ def test_a_missing_extra_is_explained_with_the_command_to_add_it(tmp_path: Path)
     assert "Traceback" not in told
     for place, extra in enumerate(extras.values()):
         mine, told = told.split(f"left {place} with 2\n")
-        assert f"pip install 'beholder[{extra}]'" in mine
+        assert f"pip install 'beholder-audit[{extra}]'" in mine
 
 
 CONFIG = """{"image": {"file": "image.onnx", "input": "pixel_values", "output": "image_embeds", "size": 224,

@@ -71,7 +71,8 @@ def test_the_command_prints_a_table():
 
 def test_a_pool_too_small_for_any_ratio_says_so(tmp_path: Path):
     """Two women and two men: no b is low enough, and nothing is not a detectable 1."""
-    table = "image_id,branch,gender\n" + "".join(f"{i}.jpg,doctors,{'woman' if i % 2 else 'man'}\n" for i in range(4))
+    rows = (f"{i}.jpg,doctors,{'woman' if i % 2 else 'man'},doctor,doctor|judge\n" for i in range(4))
+    table = "image_id,branch,gender,occupation,occupations\n" + "".join(rows)
     (tmp_path / "people.csv").write_text(table)
     rows = plan("apa", PlanOptions(dataset=f"folder:{tmp_path}", effect=0.2))
     (found,) = rows.to_dicts()

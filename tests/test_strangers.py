@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from made_runs import custom_results, record
 from PIL import Image
@@ -310,3 +311,30 @@ def test_the_report_grows_no_faster_than_its_rows(tmp_path: Path):
 
     seconds(2)  # imports
     assert seconds(1200) < 5 * seconds(240) + 1.0
+
+
+@pytest.mark.parametrize("label", ['{"gender": "\\ud800"}', '{"age": 1e999}', '{"age": ' + "9" * 400 + "}", "[" * 9999])
+def test_a_label_in_a_tar_that_is_no_text_is_an_error(label: str, tmp_path: Path):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for name, data in (("a.png", RED), ("a.json", label.encode())):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    with pytest.raises(DataError, match=r"a\.tar: a\.json (has|is)"):
+        load_dataset(f"wds:{tmp_path / 'a.tar'}")
+
+
+def test_a_tar_that_says_it_is_larger_than_any_disk_is_an_error(tmp_path: Path):
+    member = tarfile.TarInfo("a.txt")
+    member.size = (1 << 63) - 1
+    (tmp_path / "a.tar").write_bytes(member.tobuf(tarfile.GNU_FORMAT) + b"x" * 512)
+    with pytest.raises(DataError, match=r"a\.tar"):
+        load_dataset(f"wds:{tmp_path / 'a.tar'}")
+
+
+def test_metadata_that_declares_an_absent_image_column_is_an_error(tmp_path: Path):
+    table = pl.DataFrame({"gender": ["woman"]}).to_arrow()
+    features = {"info": {"features": {"image": {"_type": "Image"}}}}
+    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), tmp_path / "a.parquet")
+    with pytest.raises(DataError):
+        load_dataset(f"hf:{tmp_path}")

@@ -208,7 +208,7 @@ def markdown(rows: Sequence[Mapping[str, str]]) -> str:
         "answers in words is proved when it is loaded.",
         "",
         "*Computed once*: what serves many questions about a picture, or many pictures. *Extra*: what it needs beside "
-        "`beholder[torch]`, as in `pip install 'beholder[vision]'`.",
+        "`.[torch]`, as in `pip install '.[vision]'`.",
     ]
     for task in dict.fromkeys(row["task"] for row in rows):
         own = [row for row in rows if row["task"] == task]

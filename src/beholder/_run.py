@@ -177,9 +177,13 @@ class Run:
 
     def save_findings(self, folder: Path) -> None:
         """Write `findings.json`, when the run is over."""
+        write_whole(folder / "findings.json", self.findings_json())
+
+    def findings_json(self) -> bytes:
+        """What `findings.json` holds."""
         entries = {"findings": [finding.as_dict() for finding in self.findings]}
         text = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
-        write_whole(folder / "findings.json", text.encode("utf-8", "replace"))
+        return text.encode("utf-8", "replace")
 
 
 def load_run(folder: Path | str) -> Run:

@@ -24,4 +24,4 @@ def test_markup_in_a_name_is_shown_not_interpreted(refused: Callable[..., str], 
 
 
 def test_the_version_is_told(invoke: Callable[..., str]):
-    assert invoke("--version").strip() == f"beholder {version('beholder')}"
+    assert invoke("--version").strip() == f"beholder {version('beholder-audit')}"

@@ -244,5 +244,5 @@ def test_a_missing_extra_is_named(told: Callable[[str], str], monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     assert told("data check folder:s3://bucket/faces") == (
         "MissingExtra: s3://bucket/faces needs an optional part of Beholder.\nInstall it with: "
-        "pip install 'beholder[remote]' (in a clone: pip install -c constraints.txt '.[remote]')"
+        "pip install 'beholder-audit[remote]' (in a clone: pip install -c constraints.txt '.[remote]')"
     )

@@ -56,6 +56,12 @@ def test_a_run_is_measured_again_without_its_model(
     monkeypatch.setattr("beholder._audit.load_model", None)
     rows = read_results(tmp_path / "run")
     assert verify(tmp_path / "run") == (0, f"{rows.height} rows are as they were, 0 changed, 0 are gone, 0 are new.\n")
+    told = (tmp_path / "run" / "findings.json").read_text()
+    (tmp_path / "run" / "findings.json").write_text(told.replace("difference", "no difference"))
+    code, text = verify(tmp_path / "run")
+    assert code == 1
+    assert "findings.json does not say what the rows show" in text
+    (tmp_path / "run" / "findings.json").write_text(told)
     rows.with_columns(value=pl.col("value") + 0.25 * (pl.int_range(pl.len()) == 0)).write_parquet(
         tmp_path / "run" / "results.parquet"
     )

@@ -22,7 +22,10 @@ from beholder.studies.inquiry import chosen_studies, with_study_options
         (["audit", "--prompts", "x.csv"], "--prompts defines its own study: add --dataset NAME"),
         (["audit", "--prompts", "x.csv", "--dataset", "apa", "-s", "apa"], "remove --study"),
         (["audit", "--traits", "x.csv"], "--traits goes with --study gras"),
-        (["audit", "-s", "apa", "--templates", "x.csv"], "--templates goes with --study gras or disparity"),
+        (
+            ["audit", "-s", "perception", "--templates", "x.csv"],
+            "--templates goes with --study apa or pfi or gras or dis",
+        ),
         (["measure", "gras", "--scores", "x.csv", "--word-vectors", "x"], "--word-vectors goes with --study dis"),
     ],
 )

@@ -38,7 +38,7 @@ def test_an_error_of_a_worker_arrives_whole(error: BeholderError):
 
 
 def test_what_to_do_is_part_of_the_message():
-    assert "pip install 'beholder[torch]'" in str(MissingExtra("CLIP", "torch"))
+    assert "pip install 'beholder-audit[torch]'" in str(MissingExtra("CLIP", "torch"))
     text = str(UnusableScore("image", range(12)))
     assert "12 image(s), at position 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 …" in text
     assert "--precision float32" in text

@@ -95,7 +95,7 @@ def test_heic_names_the_extra_that_reads_it(tmp_path: Path, monkeypatch):
     path = tmp_path / "IMG_0001.HEIC"
     path.write_bytes(b"\0\0\0\x18ftypheic" + bytes(20))
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    with pytest.raises(BadImage, match=r"a HEIC picture.*pip install 'beholder\[heif\]'"):
+    with pytest.raises(BadImage, match=r"a HEIC picture.*pip install 'beholder-audit\[heif\]'"):
         open_image(str(path))
 
 

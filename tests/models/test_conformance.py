@@ -337,7 +337,7 @@ for name in {modules}:
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert len(told) == len(modules)
-    assert all(line.startswith(("needs nothing:", "Install it with: pip install 'beholder[")) for line in told)
+    assert all(line.startswith(("needs nothing:", "Install it with: pip install 'beholder-audit[")) for line in told)
     loads_torch = any(hasattr(case.scorer, "_model") for case in cases_of(adapter))
     assert not loads_torch or any(line.startswith("Install it with") for line in told)
 

@@ -99,7 +99,7 @@ def test_a_missing_library_says_what_to_install(
 
     monkeypatch.delitem(sys.modules, f"beholder.models.{module}", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match=rf"pip install 'beholder\[{extra}\]'"):
+    with pytest.raises(MissingExtra, match=rf"pip install 'beholder-audit\[{extra}\]'"):
         importlib.import_module(f"beholder.models.{module}").fetch("a/b", LoadOptions())
 
 

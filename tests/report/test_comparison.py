@@ -12,6 +12,7 @@ from beholder.comparison.family import verdict_of
 from beholder.core.record import Record
 from beholder.report.comparison import (
     Comparison,
+    fairness,
     lead,
     lines,
     named,
@@ -54,24 +55,24 @@ def comparison() -> Comparison:
     return Comparison(["[b]one[/b]", "onnx:/models/other"], table, Record(left_out=["gras: not asked"]))
 
 
-def test_each_metric_is_told_by_its_surest_difference(comparison: Comparison):
+def test_each_question_is_told_by_its_surest_difference_in_words(comparison: Comparison):
     first, second = lines(comparison)
-    assert (first.metric, first.differ, first.compared) == ("apa.association", 1, 2)
+    assert (first.question, bool(first.meaning)) == ("APA: association", True)
+    assert (first.verdict, first.differ, first.compared) == ("different", 1, 2)
     assert first.where == "senate · category"
+    assert first.sentence == "other 30 %, [b]one[/b] 50 %"
     assert first.difference == "−0.20 (−0.22 to −0.18)"
-    assert first.meaning
-    assert (second.differ, second.mark) == (0, None)
+    assert (second.verdict, second.differ) == ("too little data", 0)
 
 
-def test_differences_of_one_unit_share_a_scale_with_no_difference_in_its_middle(comparison: Comparison):
-    more = pl.DataFrame([row("apa.identity_given_image", 0.02, 0.001, subset="senate")], infer_schema_length=None)
-    comparison.table = pl.concat([comparison.table, more], how="vertical_relaxed")
-    first, _, third = (line.mark for line in lines(comparison))
-    assert first is not None
-    assert third is not None
-    assert first.scale == third.scale
-    assert (first.low, first.landmark) == (0.0, 50.0)
-    assert first.low < first.at < first.high < 50 == third.low < third.at < third.high < 60
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [(0.5, 0.8, "fairer"), (0.9, 0.5, "less fair"), (0.5, 2.0, "different"), (1.0, 1.3, "less fair")],
+)
+def test_fairer_is_nearer_to_equal(before: float, after: float, verdict: str):
+    own = {"unit": "ratio", "landmark": 1.0, "first": before, "second": after, "subset": "politicians"}
+    assert fairness(row("apa.bias_ratio", after - before, 0.001, **own)) == verdict
+    assert fairness(row("apa.bias_ratio", after - before, 0.6, **own)) == "none found"
 
 
 @pytest.mark.parametrize(
@@ -82,11 +83,11 @@ def test_decimals_follow_the_width_of_the_interval(low: float | None, high: floa
     assert with_interval({"difference": 0.1234, "low": low, "high": high}) == text
 
 
-def test_the_lead_counts_what_differs_and_does_not_call_the_rest_equal(comparison: Comparison):
+def test_the_lead_counts_answers_and_does_not_call_the_rest_equal(comparison: Comparison):
     text = lead(comparison)
-    assert text.startswith("1 of 3 numbers differs between [b]one[/b] and other")
-    assert "the interval says how large one may still be" in text
-    assert "For 1 there is too little data." in text
+    assert text.startswith("Of 2 questions, other is different (neither is the fair one) in 1")
+    assert text.endswith("and not known (too little data) in 1.")
+    assert "there may still be one" in render_comparison(comparison)
     assert named(comparison) == ["[b]one[/b]", "other"]
 
 
@@ -98,4 +99,4 @@ def test_terminal_and_page_show_names_as_text_and_what_was_left_out(comparison: 
     assert "Left out: gras: not asked." in text
     page = render_comparison(comparison)
     assert "gras: not asked" in page
-    assert "apa.bias_ratio" in page
+    assert "women over men" in page

@@ -41,6 +41,18 @@ def test_what_was_measured_in_another_way_is_not_ranked(apa_run: Run) -> None:
     assert cell.reason == "200 of 845 images"
 
 
+def test_the_front_page_has_own_models_first_then_the_most_even_handed(apa_run: Run, tmp_path: Path) -> None:
+    text = build_site([saved(apa_run, tmp_path / "run")], tmp_path / "site").read_text(encoding="utf-8")
+    assert re.search(r"<h1>In \d+ of 39 published models women get a lower probability", text)
+    assert "Yours, clip: 0.62 times" in text
+    board = text[text.index('<section id="apa">') :]
+    rows = re.findall(r'<tr( class="own")?><th scope="row">.*?</tr>', board[: board.index("</table>")], re.S)
+    assert rows[0] == ' class="own"'
+    assert "own" not in "".join(rows[1:])
+    page = next((tmp_path / "site" / "models").glob("*-clip.html")).read_text(encoding="utf-8")
+    assert "Difference found" in page
+
+
 def test_random_scores_are_no_model(apa_run: Run) -> None:
     noise = apa_run.results.with_columns(model=pl.lit("null"))
     assert site_numbers([SiteRun("noise", Path(), Run(noise, apa_run.record))], published=False).is_empty()

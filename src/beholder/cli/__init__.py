@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, Self  # Any: typer keeps the types that a group's methods take private
@@ -216,7 +216,7 @@ def _root(
     ),
 ) -> None:
     if version:
-        typer.echo(f"beholder {metadata.version('beholder')}")
+        typer.echo(f"beholder {import_module('beholder.core.record').version()}")
         raise typer.Exit
 
 
@@ -253,7 +253,9 @@ def _fault(error: BaseException) -> str:
     """What to say of an error that is ours, and where its traceback is kept."""
     command = shlex.join(["beholder", *map(masked, sys.argv[1:])])
     with tempfile.NamedTemporaryFile("w", prefix="beholder-fault-", suffix=".txt", delete=False) as file:
-        file.write(masked(f"beholder {metadata.version('beholder')}\n{command}\n\n{traceback.format_exc()}"))
+        file.write(
+            masked(f"beholder {import_module('beholder.core.record').version()}\n{command}\n\n{traceback.format_exc()}")
+        )
     return (
         f"this should not have happened ({type(error).__name__}: {masked(first_line(error))}).\n"
         f"Please report it with the file {file.name}: it has the command and the traceback; look through it first, "

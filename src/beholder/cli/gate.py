@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
@@ -26,6 +25,7 @@ from beholder.cli.options import LATEST, run_or_latest
 from beholder.comparison.family import NOT_MEASURED, TOO_LITTLE
 from beholder.core.errors import BeholderError, first_line
 from beholder.core.files import write_whole
+from beholder.core.record import version
 from beholder.core.results import place
 from beholder.report.comparison import COMPARED
 
@@ -170,7 +170,7 @@ def as_sarif(verdicts: Sequence[Verdict], rules: Path) -> bytes:
         for one in verdicts
     ]
     known = [{"id": f"rule-{number}", "shortDescription": {"text": text}} for number, text in enumerate(asked, 1)]
-    driver = {"name": "beholder gate", "version": metadata.version("beholder"), "rules": known}
+    driver = {"name": "beholder gate", "version": version(), "rules": known}
     log = {"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     return json.dumps(log, indent=1, ensure_ascii=False).encode("utf-8", "replace")
 

@@ -19,13 +19,14 @@ from beholder.chapter.numbers import Result
 from beholder.cli.console import SIZES, bar, err, note, out, say, say_json, show, size
 from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.family import VERDICTS
-from beholder.core.errors import BeholderError, MissingData, UnknownName, UsageError
+from beholder.core.errors import BeholderError, MissingData, MissingExtra, UnknownName, UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import read_record
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report.drawing import save_charts
+from beholder.report.evidence import as_html, as_markdown
 from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, audited_models, log_run
 from beholder.report.page import write_page
 from beholder.report.report import slug
@@ -36,6 +37,8 @@ from beholder.site import build_site
 from beholder.view import opening, scored_sets
 
 LOOPBACK = "127.0.0.1"
+Written = Literal["markdown", "latex", "card", "eval-results", "evidence", "cyclonedx", "scores"]
+Format = Literal[Written, "wandb", "mlflow", "tensorboard"]
 
 
 def runs_command(
@@ -94,11 +97,13 @@ def report_command(
 
 def export_command(
     folder: RunFolder = LATEST,
-    to: Literal["markdown", "latex", "card", "eval-results", "scores", "wandb", "mlflow", "tensorboard"] = typer.Option(
+    to: Format = typer.Option(
         "markdown",
         help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
-        "model-index; eval-results: YAML for the hub's .eval_results; scores: every score with its labels, as "
-        "JSON lines; wandb, mlflow, tensorboard: log the numbers.",
+        "model-index; eval-results: YAML for the hub's .eval_results; evidence: what was measured beside what the "
+        "EU AI Act, NYC Local Law 144 and NIST's framework ask for (Markdown; HTML if --out ends so; both into a "
+        "folder); cyclonedx: a model card as JSON; scores: every score with its labels, as JSON lines; wandb, mlflow, "
+        "tensorboard: log the numbers.",
     ),
     file: Path | None = typer.Option(
         None,
@@ -107,7 +112,9 @@ def export_command(
         help="A file to write. Default: standard output. A folder for card and eval-results of several models, and "
         "for the logs of wandb, mlflow and tensorboard.",
     ),
-    model: str | None = typer.Option(None, help="With card and eval-results: the model, if the run has several."),
+    model: str | None = typer.Option(
+        None, help="With card, eval-results and cyclonedx: the model, if the run has several."
+    ),
     source: str = typer.Option("", metavar="URL", help="With card and eval-results: where the run's page can be read."),
     data: Path | None = None,
     store: str | None = None,
@@ -122,6 +129,10 @@ def export_command(
     texts: dict[Path | None, str]
     if to == "scores":
         texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}
+    elif to == "evidence":
+        texts = {file: as_html(report) if file and file.suffix == ".html" else as_markdown(report)}
+        if file and not file.suffix:
+            texts = {file / "evidence.md": as_markdown(report), file / "evidence.html": as_html(report)}
     elif file is not None and len(several) > 1:
         texts = {file / f"{slug(each)}.{PER_MODEL[to]}": FORMATS[to](report, each, source) for each in several}
     else:
@@ -164,7 +175,7 @@ def view_command(
         # An extra is needed, and other commands start without it.
         from beholder.view.server import viewer
     except ImportError as error:
-        raise UsageError(f"The viewer needs {error.name}. Install it: pip install 'beholder[view]'") from error
+        raise MissingExtra("The viewer", "view") from error
     places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
     opened = [(folder, load_run(folder)) for folder in runs]
     sets = scored_sets(opened, places)

@@ -15,7 +15,7 @@ from beholder.comparison.means import compare_groups, levels_of, ratio_bounds
 from beholder.core.types import Array, Codes
 
 FOUR_FIFTHS = 0.8
-IMPACT_RATIO = "impact_ratio"  # how metrics of it end
+IMPACT_RATIO, SELECTION_RATE = "impact_ratio", "selection_rate"  # how metrics of them end
 MOST_SELECTED = "the most selected"  # what a group is compared with, whichever group that is
 
 

@@ -30,6 +30,9 @@ def masked(text: str) -> str:
     return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text)) if "://" in text else text
 
 
+DISTRIBUTION = "beholder-audit"  # what is installed; the package is `beholder`
+
+
 class BeholderError(Exception):
     """Base of all our errors; its text is meant for the user.
 
@@ -92,7 +95,7 @@ class MissingExtra(ModelError):  # noqa: N818
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(
-            f"{what} needs an optional part of Beholder.\nInstall it with: pip install 'beholder[{extra}]' "
+            f"{what} needs an optional part of Beholder.\nInstall it with: pip install '{DISTRIBUTION}[{extra}]' "
             f"(in a clone: pip install -c constraints.txt '.[{extra}]')"
         )
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from beholder.core.errors import DataError, MissingData, masked
+from beholder.core.errors import DISTRIBUTION, DataError, MissingData, masked
 from beholder.core.read import read_json, require_form
 from beholder.core.types import Entry
 
@@ -46,7 +46,7 @@ FORMS: Entry = {
 class Record:
     """Models, data, settings, and what was left out."""
 
-    beholder: str = field(default_factory=lambda: metadata.version("beholder"))
+    beholder: str = field(default_factory=lambda: version())
     schema: int = SCHEMA
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     command: list[str] = field(default_factory=list)
@@ -131,6 +131,14 @@ def checked_record(entry: Any, path: Path) -> Record:
         if name in entry:
             require_form(entry[name], form, path, name)
     return Record(**{name: value for name, value in entry.items() if name in known})
+
+
+def version() -> str:
+    """The version of Beholder; a plain copy of the files, which is not installed, has none."""
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def machine() -> dict[str, str]:

@@ -142,7 +142,8 @@ def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
         raise DataError(f"{path}: the column {repeated[0]!r} occurs more than once.")
     if wanted and wanted not in schema.names:
         raise DataError(f"{path} has no column {wanted!r}. It has: {', '.join(schema.names)}.")
-    declared = [name for name, feature in _features(schema).items() if feature.get("_type") == "Image"]
+    features = _features(schema)
+    declared = [name for name in schema.names if features.get(name, {}).get("_type") == "Image"]
     fitting = [wanted] if wanted else declared or [field.name for field in schema if _holds_bytes(field.type)]
     if len(fitting) > 1:
         raise DataError(

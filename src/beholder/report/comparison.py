@@ -3,28 +3,25 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as RichTable
 
 from beholder.chapter.finding import FOUND
-from beholder.chapter.numbers import Result, has_interval, number
-from beholder.comparison.family import DIFFERENCE, TOO_LITTLE
+from beholder.chapter.numbers import Result, listed, log_distance, number
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE, VERDICTS
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
 from beholder.core.read import read_json
-from beholder.core.record import Record, checked_record
+from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
 from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
 from beholder.report.page import rendered, save_page
 from beholder.report.report import short_names
-from beholder.report.scorecard import Mark, mark_of, scales_of, unit_of
+from beholder.report.scorecard import in_words
 from beholder.studies import STUDIES
 
 COMPARED = "comparison.parquet"
@@ -72,34 +69,79 @@ def read_comparison(folder: Path) -> Comparison:
     return Comparison(models, table, record, parts if isinstance(parts, int) and parts > 2 else 20, folder)
 
 
-class Line(NamedTuple):
-    """One metric: how many of its numbers differ, and the one that does so most surely."""
+FAIRER, LESS_FAIR, CHANGED = "fairer", "less fair", "different"
 
-    metric: str
+
+class Line(NamedTuple):
+    """A question and what the other model's answer is to it, beside the first's."""
+
+    question: str
     meaning: str
+    verdict: str  # fairer, less fair, different, or what the comparison says where no difference was found
+    sign: str
+    sentence: str
     differ: int
     compared: int
     where: str
     first: str
     second: str
-    difference: str
-    mark: Mark | None  # the difference on the scale that its unit shares; None without an interval
+    difference: str  # with its interval, in the metric's own unit
+
+    @property
+    def kind(self) -> str:
+        """The verdict as a name for styles."""
+        return self.verdict.replace(" ", "-")
 
 
 def lines(comparison: Comparison) -> list[Line]:
-    """Every metric in the order of its study; within one, the number with the smallest p stands for it."""
+    """Every metric, what differs first; within one, the number with the smallest p stands for it."""
     by_metric = [(str(metric), rows) for (metric,), rows in comparison.table.group_by("metric", maintain_order=True)]
     surest = [rows.sort("p_value", nulls_last=True).row(0, named=True) for _, rows in by_metric]
-    differences = [{**row, "value": row["difference"], "landmark": 0.0} for row in surest]
-    scales = scales_of(differences)
+    names = dict(zip(comparison.models, named(comparison), strict=True))
     made = []
-    for (metric, rows), row in zip(by_metric, differences, strict=True):
-        known = STUDIES[row["study"]].metric(metric) if row["study"] in STUDIES else None
-        scale = scales.get(unit_of(row)) if has_interval(row) else None
-        shown = (place(row), f"{row['first']:.3g}", f"{row['second']:.3g}", with_interval(row))
-        about = (metric, known.meaning if known else "", rows.filter(FOUND).height, rows.height)
-        made.append(Line(*about, *shown, mark_of(row, scale) if scale else None))
-    return made
+    for (metric, rows), own in zip(by_metric, surest, strict=True):
+        verdict = fairness(own)
+        sign = SIGNS[DIFFERENCE if verdict in (FAIRER, LESS_FAIR, CHANGED) else own["verdict"] or NOT_MEASURED]
+        first, second = (worded(own, own[end]) for end in ("first", "second"))
+        who = names.get(own["model"], own["model"]), names.get(own["baseline"], own["baseline"])
+        sentence = f"{who[0]} {second}, {who[1]} {first}"
+        counts = rows.filter(FOUND).height, rows.height
+        shown = (place(own), first, second, with_interval(own))
+        made.append(Line(*asked_of(own, metric), verdict, sign, sentence, *counts, *shown))
+    order = (LESS_FAIR, FAIRER, CHANGED, *VERDICTS)
+    return sorted(made, key=lambda line: order.index(line.verdict) if line.verdict in order else len(order))
+
+
+def asked_of(row: Result, metric: str) -> tuple[str, str]:
+    """What a number is: the study with the metric's name in words, and its meaning."""
+    study, known = STUDIES.get(row["study"]), None
+    if study is not None:
+        known = study.metric(metric)
+    short = (study.short or study.title) if study else row["study"]
+    return f"{short}: {metric.partition('.')[2].replace('_', ' ')}", known.meaning if known else ""
+
+
+def fairness(row: Result) -> str:
+    """Whether the other model is nearer to what no effect gives; `different` where a number has no fair value."""
+    if row["verdict"] != DIFFERENCE:
+        return str(row["verdict"] or NOT_MEASURED)
+    known = STUDIES[row["study"]].metric(row["metric"]) if row["study"] in STUDIES else None
+    landmark = row.get("landmark") if row.get("landmark") is not None else known.landmark if known else None
+    if landmark is None or (row.get("group") is not None and row.get("against") is None):
+        return CHANGED
+    first, second = (_off(row[end], landmark) for end in ("first", "second"))
+    return CHANGED if first == second else FAIRER if second < first else LESS_FAIR
+
+
+def _off(value: float, landmark: float) -> float:
+    """How far a number is from its landmark; half and double are equally far from 1."""
+    return log_distance(value, landmark) if landmark == 1 else abs(value - landmark)
+
+
+def worded(row: Result, value: float) -> str:
+    """A number in the words of its unit."""
+    landmark = 0.0 if row.get("against") is not None and row["unit"] != "ratio" else row.get("landmark")
+    return in_words(value, row["unit"], landmark)
 
 
 def with_interval(row: Result) -> str:
@@ -113,15 +155,19 @@ def with_interval(row: Result) -> str:
 
 
 def lead(comparison: Comparison) -> str:
-    """The result in a sentence or two."""
-    counts, (first, second) = Counter(comparison.table["verdict"]), named(comparison)
-    compared = number(comparison.table.height, "number")
-    differ = "differs" if counts[DIFFERENCE] == 1 else "differ"
-    few = f" For {counts[TOO_LITTLE]:,} there is too little data." if counts[TOO_LITTLE] else ""
-    return (
-        f"{counts[DIFFERENCE]:,} of {compared} {differ} between {first} and {second} by more than chance, with all of "
-        f"them judged together. Where no difference was found, the interval says how large one may still be.{few}"
-    )
+    """The answer in a sentence: for how many questions the other model is fairer, less fair, or not found to differ."""
+    (first, second), answers = named(comparison), lines(comparison)
+    counts = Counter(line.verdict for line in answers)
+    few = counts[TOO_LITTLE] + counts[NOT_MEASURED]
+    parts = [
+        (counts[FAIRER], f"{FAIRER} than {first}"),
+        (counts[LESS_FAIR], f"{LESS_FAIR} than {first}"),
+        (counts[CHANGED], f"{CHANGED} (neither is the fair one)"),
+        (counts[NONE_FOUND], "not found to differ"),
+        (few, "not known (too little data)"),
+    ]
+    told = [f"{words} in {count}" for count, words in parts if count]
+    return f"Of {number(len(answers), 'question')}, {second} is {listed(told)}." if told else "Nothing was compared."
 
 
 def named(comparison: Comparison) -> list[str]:
@@ -131,17 +177,16 @@ def named(comparison: Comparison) -> list[str]:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """What differs, model after model and metric after metric."""
+    """What differs, model after model and question after question, a line each, never cut."""
     for each in map(comparison.of, comparison.others):
-        first, second = named(each)
-        console.print(lead(each), markup=False)
-        shown = RichTable("Metric", "Differ", escape(f"{second} less {first}, where it is surest (95 %)"))
+        console.print(lead(each), markup=False, soft_wrap=True)
         for line in lines(each):
-            surest = f"{line.difference} {line.where}"
-            shown.add_row(*map(escape, (line.metric, f"{line.differ} of {line.compared}", surest)))
-        console.print(shown)
+            counts = f"{line.differ} of {number(line.compared, 'number')} {'differs' if line.differ == 1 else 'differ'}"
+            text = f"{line.sign} {line.verdict.capitalize()}: {line.question}: {line.sentence}"
+            about = ", ".join(filter(None, (line.where, counts)))
+            console.print(f"{text} ({about})", markup=False, soft_wrap=True)
     for text in comparison.record.left_out:
-        console.print(f"Left out: {text}.", markup=False)
+        console.print(f"Left out: {text}.", markup=False, soft_wrap=True)
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> Path:
@@ -154,19 +199,19 @@ def write_comparison(comparison: Comparison, folder: Path) -> Path:
 def render_comparison(comparison: Comparison) -> str:
     """The page as text."""
     (first, *others), record = named(comparison), comparison.record
-    listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    whom = listed(others)
     each = zip(others, map(comparison.of, comparison.others), strict=True)
     return rendered(
         "comparison.html.j2",
         ("files.js", "ledger.js"),
         first=first,
-        others=listed,
+        others=whom,
         pairs=[(name, lead(pair), lines(pair)) for name, pair in each],
         record=record,
         parts=comparison.parts,
         ledger=_ledger(comparison),
         models=record.models,
-        citation=f"Beholder {metadata.version('beholder')}, {first} and {listed}, {record.created[:10]}.",
+        citation=f"Beholder {version()}, {first} and {whom}, {record.created[:10]}.",
     )
 
 

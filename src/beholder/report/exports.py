@@ -17,6 +17,7 @@ from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.numbers import Result, listed
 from beholder.core.errors import MissingExtra, UnknownName, UsageError
 from beholder.core.results import place
+from beholder.core.types import Entry
 from beholder.models.catalog import family_of
 from beholder.report.facts import command
 from beholder.report.page import title
@@ -93,8 +94,47 @@ def latex(report: Report, model: str | None = None, source: str = "") -> str:
     return "\n\n".join(["% \\usepackage{booktabs,graphicx}", *tables]) + "\n"
 
 
-FORMATS = {"markdown": markdown, "latex": latex, "card": card, "eval-results": eval_results}
-PER_MODEL = {"card": "md", "eval-results": "yaml"}  # exports that are about one model, with the ending of their files
+def cyclonedx(report: Report, model: str | None = None, source: str = "") -> str:
+    """A CycloneDX 1.6 document with the model's card: every number with an interval, and of which people it is."""
+    cards, record = _cards(report, model), report.record
+    name = cards[0].model if cards else model or ""
+    names = short_names(str(entry.get("name")) for entry in record.models)
+    entry = next((each for each in record.models if name in (each.get("name"), names.get(str(each.get("name"))))), {})
+    sections = [section for section in report.sections if name in section.results["model"]]
+    tables = [section.results.filter(pl.col("low").is_not_null(), model=name) for section in sections]
+    metrics = [
+        {
+            **{"type": f"{row['metric']} ({row['unit']})", "value": f"{row['value']:.6g}"},
+            "slice": f"{row['dataset']}: {place(row) or 'everyone'}; n = {row['n']}",
+            "confidenceInterval": {"lowerBound": f"{row['low']:.6g}", "upperBound": f"{row['high']:.6g}"},
+        }
+        for row in (row for table in tables for row in table.to_dicts())
+    ]
+    used = [{"type": "dataset", **_dataset(report, section.dataset, key="name")} for section in sections]
+    datasets = [{key: value for key, value in each.items() if key != "revision"} for each in used]
+    limits = dict.fromkeys(text for section in sections for text in section.study.tells.limitations)
+    about = {
+        "modelParameters": {"task": _task(report, name), "datasets": datasets},
+        "quantitativeAnalysis": {"performanceMetrics": metrics},
+        "considerations": {"technicalLimitations": [*limits, "Labels of people are perceived or sourced."]},
+    }
+    component: Entry = {"type": "machine-learning-model", "bom-ref": "model", "name": name, "modelCard": about}
+    if entry.get("revision"):
+        component["version"] = str(entry["revision"])
+    if source:
+        component["externalReferences"] = [{"type": "other", "url": source, "comment": "the run's page"}]
+    tool = {"type": "application", "name": "beholder-audit", "version": record.beholder}
+    made = {"timestamp": record.created, "tools": {"components": [tool]}}
+    bom = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": made, "components": [component]}
+    return json.dumps(bom, indent=1, ensure_ascii=False) + "\n"
+
+
+FORMATS = {**{"markdown": markdown, "latex": latex, "card": card, "eval-results": eval_results}, "cyclonedx": cyclonedx}
+PER_MODEL = {
+    "card": "md",
+    "eval-results": "yaml",
+    "cyclonedx": "json",
+}  # exports that are about one model, with the ending of their files
 
 
 def audited_models(report: Report) -> list[str]:

@@ -7,7 +7,6 @@ them, or from counting in the data. The ledger is a results table with a few mor
 import json
 import re
 from collections.abc import Iterator, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from beholder.chapter.numbers import number as count
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.read import read_text
+from beholder.core.record import version
 from beholder.core.results import PLAIN, place
 from beholder.core.results import SCHEMA as RESULTS
 from beholder.core.tables import write_table
@@ -366,7 +366,7 @@ def render_replication(cells: pl.DataFrame, checks: list[Check], *, models: list
         names={check.study: _name(check.study) for check in checks},
         ledger=_ledger(cells, sources),
         sources=sources,
-        citation=f"Beholder {metadata.version('beholder')}, replication ledger; {', '.join(models) or 'no run'}.",
+        citation=f"Beholder {version()}, replication ledger; {', '.join(models) or 'no run'}.",
     )
 
 

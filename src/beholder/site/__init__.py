@@ -1,10 +1,12 @@
 """A static site of many runs and of the published tables: models × questions, with every number's interval."""
 
+import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from jinja2 import FileSystemLoader
@@ -12,7 +14,9 @@ from jinja2 import FileSystemLoader
 from beholder._gate import UNDECIDED, Rule, judged
 from beholder._run import FILES as RUN_FILES
 from beholder._run import Run, load_run
+from beholder.chapter.finding import CHECK
 from beholder.chapter.numbers import Result, quantity
+from beholder.comparison.family import DIFFERENCE, VERDICTS
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
 from beholder.core.results import KEY, PLAIN
@@ -23,10 +27,12 @@ from beholder.report.facts import part_of
 from beholder.report.page import environment, template_text, write_page
 from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
+from beholder.site.swarm import Swarm, swarm
 from beholder.studies import STUDIES
 from beholder.studies.printed import printed_of
 
 PLACE = ("study", "dataset", *KEY[:-1])
+NARROW = ("group", "against", "concept", "template")
 SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("model", *PLACE), pl.String()),
     **dict.fromkeys(("value", "low", "high", "landmark"), pl.Float64()),
@@ -79,7 +85,7 @@ def _measured(each: SiteRun) -> pl.DataFrame:
     of_data = pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String)
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(
-        model=pl.col("model").map_elements(lambda name: ((entry := lookup(name)) and entry.name) or name, pl.String),
+        model=pl.col("model").map_elements(_catalogued, pl.String),
         source=pl.lit(f"run {each.name}"),
         run=pl.lit(each.name),
         date=pl.lit(each.run.record.created[:10]),
@@ -122,7 +128,7 @@ class Question:
     @property
     def headline(self) -> bool:
         """Whether it is about all people of a subset and all prompts: such places make the front page."""
-        return not any(self.key[name] for name in ("group", "against", "concept", "template"))
+        return not any(self.key[name] for name in NARROW)
 
     @property
     def unit(self) -> str:
@@ -130,12 +136,12 @@ class Question:
         return str(self.numbers["unit"][0])
 
 
-def questions(numbers: pl.DataFrame, *, models: int = 2) -> list[Question]:
-    """The places that at least so many models have, in the order of the tables, each with a page name of its own."""
+def questions(numbers: pl.DataFrame) -> list[Question]:
+    """The places that two models have, and those of the front page, in order, each with a page name of its own."""
     made: dict[str, Question] = {}
-    for place, part in numbers.group_by(PLACE, maintain_order=True):
-        if part["model"].n_unique() < models:
-            continue
+    whole = pl.all_horizontal(pl.col(name).is_null() for name in NARROW)
+    several = pl.col("model").n_unique().over(PLACE) > 1
+    for place, part in numbers.filter(whole | several).group_by(PLACE, maintain_order=True):
         base = slug(" ".join(str(word) for word in place[2:] if word))
         name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in made)
         words = (None if word is None else str(word) for word in place)
@@ -146,7 +152,9 @@ def questions(numbers: pl.DataFrame, *, models: int = 2) -> list[Question]:
 # Build the site
 
 TEMPLATES = Path(__file__).parent / "templates"
-FRONT = 8  # columns of a table on the front page
+FRONT = 5  # columns of a table on the front page
+SWARMS = 3  # charts of a study on the front page
+TOLD = 5  # answers of a run about one study on the front page
 POINT = ("model", "value", "low", "high", "date", "source", "reason")
 FACTS = ("parameters", "training_pairs", "released", "licence")
 
@@ -163,6 +171,7 @@ class Cell(NamedTuple):
     source: str
     link: str
     reason: str
+    mark: float | None = None  # where the value without any effect stands
 
 
 def build_site(
@@ -179,7 +188,7 @@ def build_site(
     pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
     common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
     templates = environment().overlay(loader=FileSystemLoader(TEMPLATES))
-    for path, template, values in _pages(asked, pages):
+    for path, template, values in _pages(runs, asked, pages):
         text = templates.get_template(template).render(root="../" * path.count("/"), **values, **common)
         write_whole(out / path, text.encode("utf-8", "replace"))
     files = {  # styles and scripts of all pages
@@ -199,17 +208,62 @@ def build_site(
     return out / "index.html"
 
 
-def _pages(asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, object]]]:
+def _pages(
+    runs: Sequence[SiteRun], asked: list[Question], models: dict[str, str]
+) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Every page: its path, its template and what it shows."""
-    boards = [board for name in STUDIES if (board := _board(name, asked, models))]
-    yield "index.html", "index.html.j2", {"boards": boards}
+    boards = [board for name in STUDIES if (board := _board(name, runs, asked, models))]
+    yield "index.html", "index.html.j2", {"boards": boards, "lead": _lead(boards)}
     for question in asked:
         metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
         about = {"question": question, "meaning": metric.meaning if metric else "", "scale": _scale(question)}
+        about["swarm"] = _swarm(question)
         yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
     for model, path in models.items():
-        yield path, "model.html.j2", {"model": model, "facts": _facts(model), "parts": _parts(model, asked)}
+        told = {"answers": list(_answers(runs, model=model)), "parts": _parts(model, asked)}
+        yield path, "model.html.j2", {"model": model, "facts": _facts(model), **told}
     yield "scatter.html", "scatter.html.j2", {"data": packed(_axes(asked))}
+
+
+class Told(NamedTuple):
+    """An answer of a run, and where its report says it."""
+
+    model: str
+    badge: str
+    text: str
+    link: str
+    found: bool
+
+
+def _answers(runs: Sequence[SiteRun], *, model: str | None = None, study: str | None = None) -> Iterator[Told]:
+    """What the runs found of a model, or in a study, the most unequal first; one answer to each question."""
+    places = [(each.name, finding) for each in runs for finding in each.run.findings if finding.question]
+    ranked = sorted(places, key=lambda each: (VERDICTS.index(each[1].said), -each[1].distance))
+    seen = set()
+    for run, finding in ranked:
+        name, asked = _catalogued(finding.model), (run, finding.model, finding.dataset, finding.question)
+        wanted = model in (None, name) and study in (None, finding.study)
+        if wanted and finding.role != CHECK and asked not in seen and not re.search(NOISE, finding.model):
+            seen.add(asked)
+            text = finding.answer or f"{finding.headline}."
+            yield Told(name, finding.badge, text, f"runs/{run}/report.html#{finding.id}", finding.said == DIFFERENCE)
+
+
+def _catalogued(model: str) -> str:
+    return ((entry := lookup(model)) and entry.name) or model
+
+
+def _swarm(question: Question) -> Swarm | None:
+    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
+    ends = (metric.below, metric.above) if metric else ("", "")
+    return swarm(question.slug, question.title, question.numbers, ends)
+
+
+def _lead(boards: Sequence[dict[str, Any]]) -> Swarm | None:
+    """The question on which the published models lean most to one side: the title of the front page."""
+    swarms = [each for board in boards for each in board["swarms"]]
+    leaning = [each for each in swarms if each.share > 0.5 and len(each.published) >= 2 * TOLD]
+    return max(leaning, key=lambda each: (bool(each.own), each.share), default=None)
 
 
 def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
@@ -225,16 +279,49 @@ def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
     return {"name": each.name, "date": record.created[:10], "models": models, **more}
 
 
-def _board(study: str, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
-    """A study's table on the front page."""
-    headlines = [question for question in asked if question.key["study"] == study and question.headline]
-    columns = sorted(headlines, key=lambda each: -each.numbers["model"].n_unique())[:FRONT]
-    if not columns:
+def _board(
+    study: str, runs: Sequence[SiteRun], asked: list[Question], pages: dict[str, str]
+) -> dict[str, object] | None:
+    """What the front page has of a study: charts and a table of what models share, and what one's own runs found."""
+    shared = [each for each in asked if each.key["study"] == study and each.headline]
+    columns = sorted(shared, key=lambda each: (-each.numbers["model"].n_unique(), _landmark(each) is None))[:FRONT]
+    answers = list(_answers(runs, study=study))
+    if not columns and not answers:
         return None
     models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
-    rows = [(model, pages[model], [best_cell(question, model) for question in columns]) for model in models]
+    rows = [_row(model, pages, columns) for model in models]
+    swarms = [each for question in columns if (each := _swarm(question))]
     words = {"study": study, "title": STUDIES[study].title, "asks": STUDIES[study].question}
-    return {**words, "columns": columns, "rows": rows}
+    told = {"answers": answers[:TOLD], "more": max(0, len(answers) - TOLD), "swarms": swarms[:SWARMS]}
+    return {**words, **told, "columns": columns, "rows": sorted(rows, key=lambda row: (not row.own, row.distance))}
+
+
+class Line(NamedTuple):
+    """A model on the front page: its cells, and how far the farthest of them is from equal."""
+
+    model: str
+    page: str
+    cells: list[Cell | None]
+    own: bool
+    remark: str
+    distance: float
+
+
+def _row(model: str, pages: dict[str, str], columns: Sequence[Question]) -> Line:
+    cells = [best_cell(question, model) for question in columns]
+    known = [(each, _landmark(question)) for each, question in zip(cells, columns, strict=True) if each]
+    off = [
+        abs(math.log(max(each.value, 1e-9)) if mark == 1 else each.value) for each, mark in known if mark is not None
+    ]
+    own = any(each.link.startswith("runs/") for each, _ in known)
+    remark = ", ".join(dict.fromkeys(each.reason for each, _ in known if each.reason))
+    return Line(model, pages[model], cells, own, remark, max(off, default=0.0 if own else math.inf))
+
+
+def _landmark(question: Question) -> float | None:
+    """The value without any effect, where the metric itself has one."""
+    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
+    return metric.landmark if metric else None
 
 
 def best_cell(question: Question, model: str) -> Cell | None:
@@ -263,6 +350,7 @@ def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
         source=row["source"],
         link=f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html",
         reason=row["reason"],
+        mark=scale.at(landmark) if scale and (landmark := _landmark(question)) is not None else None,
     )
 
 

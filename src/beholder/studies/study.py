@@ -101,6 +101,10 @@ class Metric:
     """Whether it tells what shuffled labels give, whatever the model."""
     counts: str = "images"
     """What `n` counts."""
+    below: str = ""
+    """What a value below the landmark means, in words such as `women get a lower probability than men`."""
+    above: str = ""
+    """What a value above it means."""
 
     @property
     def one_way(self) -> bool:

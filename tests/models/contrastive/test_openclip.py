@@ -47,7 +47,7 @@ def test_only_open_clip_and_its_own_are_apart(python: Path) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("open_clip") is not None, reason="open_clip is installed here")
 def test_without_open_clip_the_extra_is_named() -> None:
-    with pytest.raises(MissingExtra, match=r"pip install 'beholder\[openclip\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'beholder-audit\[openclip\]'"):
         load_model("openclip:ViT-B-32-quickgelu/openai")
-    with pytest.raises(MissingExtra, match=r"pip install 'beholder\[openclip\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'beholder-audit\[openclip\]'"):
         load_model("OpenCLIP ViT-H/14-L2B")

@@ -24,7 +24,7 @@ SLOW = pytest.mark.slow
 QUESTIONS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor, a nurse and the politician"]
 REFUSED = {
     "florence2": r"given a task by one of its own tokens .* none of them is a question",
-    "llama4": r"read by torchvision only, needs .*\n.*pip install 'beholder\[vision\]'",
+    "llama4": r"read by torchvision only, needs .*\n.*pip install 'beholder-audit\[vision\]'",
 }
 EXACT = {
     "chameleon": Reuse.TRUNK,

@@ -16,7 +16,7 @@ from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.scores.score_matrix import Task
 from beholder.studies.apa.prompts import CATEGORIES, NAME_PROMPT, association_prompts
-from beholder.studies.apa.study import APA
+from beholder.studies.apa.study import APA, configured
 from beholder.studies.inquiry import DataChoice
 from beholder.studies.public_figures.declared import Asker, read_wordings
 from beholder.studies.study import MeasureOptions
@@ -275,3 +275,11 @@ def test_a_sentence_names_the_declared_words():
     found = {finding.kind: finding for finding in APA.part("chapter").findings(table)}
     assert "“actor” or “actress”" not in found["bias"].headline  # the pool has nurses too: no one word is right
     assert "the right occupation" in found["bias"].headline or "different" in found["bias"].headline
+
+
+@pytest.mark.real
+def test_apas_own_people_are_asked_in_apas_words(data: Path, tmp_path: Path):
+    (tmp_path / "es.csv").write_text(SPANISH)
+    asked = configured(APA, {"templates": tmp_path / "es.csv"})
+    with pytest.raises(UsageError, match="--templates goes with people of your own"):
+        asked.asks.tasks(load_dataset("apa", data))

@@ -9,6 +9,7 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -129,11 +130,9 @@ def gemini_caller(url: str, key: Key, limits: Limits) -> Call:
         settings |= {"temperature": 0} if body.get("temperature") == 0 else {}  # its own default for draws
         settings |= {"candidate_count": body["n"]} if body.get("n", 1) > 1 else {}
         try:
-            said = client.models.generate_content(
-                model=body["model"],
-                contents=[types.Part.from_bytes(data=picture, mime_type=kind), words],
-                config=types.GenerateContentConfig(**settings),
-            )
+            contents = [types.Part.from_bytes(data=picture, mime_type=kind), words]
+            config = types.GenerateContentConfig(**settings)
+            said = client.models.generate_content(model=body["model"], contents=contents, config=config)
         except errors.APIError as error:
             return refused(int(error.code), str(error.message), getattr(error.response, "headers", None))
         except Exception as error:
@@ -164,31 +163,8 @@ def _candidate(candidate: Any, thoughts: object) -> Body:
     return choice
 
 
-PROVIDERS = {
-    "anthropic": Provider(
-        "anthropic", ("ANTHROPIC_API_KEY",), "https://api.anthropic.com", "ANTHROPIC_BASE_URL", anthropic_caller
-    ),
-    "gemini": Provider(
-        "gemini",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "https://generativelanguage.googleapis.com",
-        "GOOGLE_GEMINI_BASE_URL",
-        gemini_caller,
-    ),
-}
-
-
-def open_anthropic(text: str, options: LoadOptions) -> ServedScorer:
-    """The scorer of `anthropic:MODEL`."""
-    return _open(PROVIDERS["anthropic"], text, options)
-
-
-def open_gemini(text: str, options: LoadOptions) -> ServedScorer:
-    """The scorer of `gemini:MODEL`."""
-    return _open(PROVIDERS["gemini"], text, options)
-
-
 def _open(provider: Provider, text: str, options: LoadOptions) -> ServedScorer:
+    """The scorer of `anthropic:MODEL` or `gemini:MODEL`."""
     url = urlsplit((os.environ.get(provider.elsewhere) or provider.url).rstrip("/"))
     if url.scheme != "https" and not (url.scheme == "http" and is_local(url.hostname or "")):
         raise ModelError(f"{provider.elsewhere} must be an address that begins with https://.")
@@ -198,3 +174,13 @@ def _open(provider: Provider, text: str, options: LoadOptions) -> ServedScorer:
     address = read_hosted(provider.scheme, text, url)
     client = HostedClient(url, key, Limits.from_environment(os.environ), provider)
     return opened(address, client, options, adapter=provider.scheme)
+
+
+open_anthropic = partial(
+    _open,
+    Provider("anthropic", ("ANTHROPIC_API_KEY",), "https://api.anthropic.com", "ANTHROPIC_BASE_URL", anthropic_caller),
+)
+GEMINI = "https://generativelanguage.googleapis.com"
+open_gemini = partial(
+    _open, Provider("gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), GEMINI, "GOOGLE_GEMINI_BASE_URL", gemini_caller)
+)

@@ -44,6 +44,8 @@ def figure_tasks(asker: Asker, association: Callable[[str], PromptSet], dataset:
     """For every branch of the data set: association prompts, then the names of its people."""
     if declares(dataset, list(BRANCHES)):
         return asker.tasks(dataset)
+    if asker.wordings:
+        raise UsageError(f"--templates goes with people of your own (--people FILE), not with {dataset.name}.")
     tasks, prefix, name_prompt = [], asker.prefix, asker.name_prompt
     for branch in BRANCHES:
         part = dataset.where(branch=branch)

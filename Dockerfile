@@ -1,0 +1,12 @@
+# docker build -t beholder . && docker run --rm -v "$PWD/out:/out" beholder
+# Without arguments: the demo, offline. With arguments: `beholder` with them.
+FROM python:3.11-slim
+COPY . /beholder
+RUN pip install --no-cache-dir -c /beholder/constraints.txt '/beholder[torch]' && useradd --create-home auditor \
+    && mkdir /out && chown auditor /out
+USER auditor
+WORKDIR /out
+ENV HF_HUB_OFFLINE=1 BEHOLDER_STORE=/home/auditor/store
+VOLUME /out
+ENTRYPOINT ["beholder"]
+CMD ["audit", "--out", "/out/demo"]

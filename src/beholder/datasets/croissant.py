@@ -1,0 +1,72 @@
+"""Croissant: a folder of one's own as machine-readable metadata, which mlcroissant and the hubs read.
+
+It names the table and its columns; of values it has the names and sizes of groups alone. Readers take rows
+from the table, which stays with you.
+"""
+
+import hashlib
+import json
+from pathlib import PurePosixPath
+
+from beholder.core.errors import UsageError
+from beholder.core.tables import parse_table
+from beholder.core.types import Entry
+from beholder.datasets import own_data
+from beholder.datasets.content import read_content
+from beholder.datasets.dataset import Dataset
+from beholder.datasets.folder import find_tables
+from beholder.datasets.survey import Survey
+
+FORMATS = {
+    ".csv": "text/csv",
+    ".tsv": "text/tsv",
+    ".parquet": "application/x-parquet",
+    ".jsonl": "application/jsonlines",
+}
+CONTEXT: Entry = {
+    **{"@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/"},
+    **{"cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/"},
+    **{"dct": "http://purl.org/dc/terms/", "conformsTo": "dct:conformsTo", "citeAs": "cr:citeAs"},
+    **{name: f"cr:{name}" for name in ("column", "extract", "field", "fileObject", "fileSet", "format", "includes")},
+    **{name: f"cr:{name}" for name in ("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet")},
+    **{
+        name: f"cr:{name}" for name in ("references", "regex", "repeated", "replace", "separator", "source", "subField")
+    },
+    **{name: f"cr:{name}" for name in ("transform", "fileProperty", "equivalentProperty", "samplingRate")},
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+}
+
+
+def croissant(name: str, dataset: Dataset, seen: Survey) -> str:
+    """The metadata as JSON-LD; it lies beside the table."""
+    scheme, place = own_data(name)
+    tables = find_tables(place) if scheme == "folder:" else []
+    kind = FORMATS.get(PurePosixPath(tables[0]).suffix.lower()) if len(tables) == 1 else None
+    if kind is None:
+        raise UsageError(f"Croissant describes a folder of yours with one table: folder:PATH, not {name}.")
+    content, table = read_content(tables[0]), PurePosixPath(tables[0]).name
+    columns = parse_table(content, tables[0]).columns
+    sign = {"text/csv": ",", "text/tsv": "\t"}.get(kind)
+    if sign and len(columns) > 1 and sign not in content.decode(errors="replace").partition("\n")[0]:
+        raise UsageError(f"{table} does not separate its columns by {sign!r}, as readers of Croissant expect.")
+    how = {column.name: f"{column.role}: {column.how}" for column in seen.columns}
+    fields = [
+        {
+            **{"@type": "cr:Field", "@id": f"images/{column}", "name": column, "dataType": "sc:Text"},
+            "description": how.get(column.strip().lower(), "the image's file" if number == 0 else "a column"),
+            "source": {"fileObject": {"@id": "table"}, "extract": {"column": column}},
+        }
+        for number, column in enumerate(columns)
+    ]
+    file = {"@type": "cr:FileObject", "@id": "table", "name": table, "contentUrl": table, "encodingFormat": kind}
+    about = {
+        **{"@context": CONTEXT, "@type": "sc:Dataset", "name": PurePosixPath(place).name or "images"},
+        "description": f"{seen.images} images of people with labels, which are perceived or sourced.",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "version": dataset.revision,
+        "distribution": [{**file, "sha256": hashlib.sha256(content).hexdigest()}],
+        "recordSet": [{"@type": "cr:RecordSet", "@id": "images", "name": "images", "field": fields}],
+    }
+    return json.dumps(about, indent=1, ensure_ascii=False) + "\n"
