@@ -153,7 +153,9 @@ def _of_studies(given: Fields) -> dict[str, object]:
     for name, value in given.items():
         if name not in known:
             raise UnknownName("option", name, [*declared_options(AuditOptions), *known], where="audit()")
-        if value not in (None, False, [], ()):
+        if (own := known[name].parse) and not isinstance(value, str | Path | None):
+            chosen[name] = own(value)
+        elif value not in (None, False, [], ()):
             values = [known[name].kind(each) for each in values_of(value)]
             chosen[name] = values if known[name].several else values[0]
     return chosen

@@ -63,6 +63,14 @@ def test_only_fairface_is_mended(tmp_path: Path):
 )
 def test_a_difference_that_no_model_makes_is_not_promised(smallest: float | None, unit: str, told_as: str) -> None:
     row = {"metric": "gap", "comparison": "gender", "images": 8, "smallest": smallest, "unit": unit}
-    found = {"name": "staff", "images": 8, "can_show": [row], "unreadable": {}, "look_alikes": {}, "unclear": {}}
+    found = {
+        "name": "staff",
+        "images": 8,
+        "can_show": [row],
+        "unreadable": {},
+        "look_alikes": {},
+        "unclear": {},
+        "transparent": [],
+    }
     found |= {key: [] for key in ("notes", "columns", "crossings", "studies")}
     assert list(report_lines(found))[-1] == f"  gap by gender: {told_as}"

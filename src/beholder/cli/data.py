@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from beholder.core.files import write_whole
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.cost.subject import sized
-from beholder.datasets import DATASETS, data_root, load_dataset
+from beholder.datasets import DATASETS, OWN_DATA, data_root, load_dataset
 from beholder.datasets.croissant import croissant
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
@@ -184,7 +185,10 @@ def where(name: str = NAME, data: Path | None = None) -> None:
 
 
 def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = False) -> None:
-    known = DATASETS[name].settings
+    scheme = name.partition(":")[0]
+    known = (
+        import_module(f"beholder.datasets.{scheme}").SETTINGS if f"{scheme}:" in OWN_DATA else DATASETS[name].settings
+    )
     rows: list[dict[str, object]] = [
         {"setting": setting, "default": default, "meaning": meaning} for setting, (default, meaning) in known.items()
     ]

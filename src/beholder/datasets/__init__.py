@@ -69,5 +69,7 @@ def require_asked(source: str, named: object, option: str = "--data") -> None:
 def own_data(name: str) -> tuple[str, str]:
     """How the name of a user's own data set begins, and where it lies; nothing of the first for a known name."""
     scheme = next((each for each in OWN_DATA if name.startswith(each)), "")
+    if not scheme and name not in DATASETS and Path(name).expanduser().exists():
+        return "folder:", os.path.expanduser(name)  # a plain path
     place = name.removeprefix(scheme).removeprefix("file://")
     return scheme, os.path.expanduser(place) if scheme else name

@@ -96,6 +96,8 @@ def _opened(name: str, options: LoadOptions) -> Scorer:
             raise UnknownName("reference model", name, reference_models())
         return open_folder(REFERENCE_MODELS / name.removeprefix("glasshouse/"), name, options)
     folder = Path(os.path.expanduser(name))
+    if name and (folder / "image.onnx").is_file():
+        return FAMILIES["onnx"].open(name, options)
     if name and folder.is_dir():
         return open_folder(folder, name.rstrip("/"), options)
     if entry := lookup(name):  # a printed name may look like a folder (ViT-B/32 w/ L2B) or a hub id (ViT-B/32)
@@ -160,6 +162,8 @@ def as_scorer(model: Model, options: LoadOptions, given: ModelIdentity = ModelId
     if hasattr(model, "score_prepared") and hasattr(model, "spec"):
         return model  # type: ignore[return-value]  # a Scorer by its shape
     parts = model if isinstance(model, tuple) else (model,)
+    if len(parts) == 2 and hasattr(parts[1], "state_dict") and not hasattr(parts[0], "state_dict"):
+        parts = parts[::-1]  # (processor, model)
     if len(parts) > 1 and hasattr(parts[0], "save_pretrained"):
         return _saved(parts[0], parts[1:], options, given.name)
     if len(parts) == 3 and hasattr(parts[0], "encode_image"):

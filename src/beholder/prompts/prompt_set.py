@@ -126,6 +126,15 @@ def correct_cells(prompts: pl.DataFrame, images: pl.DataFrame) -> npt.NDArray[np
     return cells
 
 
+def own_prompts(texts: Iterable[str]) -> PromptSet:
+    """Prompts that all compete, from their texts."""
+    listed = list(texts)
+    if not listed or not all(isinstance(text, str) and text.strip() for text in listed):
+        raise DataError(f"prompts= takes a file, a PromptSet or a list of texts, not {str(listed)[:60]}.")
+    rows = [{"text": text, "concept": text, "level": ONE_LEVEL, "correct_for": NEVER} for text in listed]
+    return prompt_set("prompts", rows)
+
+
 def read_prompts(path: Path) -> PromptSet:
     """A user's own prompts: a CSV, TSV or Parquet with a column `text`; the other columns are optional."""
     raw = with_plain_names(read_table(path), str(path))

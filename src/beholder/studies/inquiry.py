@@ -129,6 +129,8 @@ class DataChoice(MeasureOptions):
     )
 
     def __post_init__(self) -> None:
+        if self.dataset is not None:
+            object.__setattr__(self, "dataset", str(self.dataset))  # it may be a path
         if self.people is not None:
             if self.dataset not in (None, own := f"folder:{self.people}"):
                 raise UsageError(f"--people {self.people} is the data set: leave out --dataset {self.dataset}.")

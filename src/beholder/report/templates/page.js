@@ -68,7 +68,7 @@
     const { view: chart } = await vegaEmbed(document.createElement("div"), { ...paper, background: "white", width: 560 }, options);
     const title = view.dataset.title.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
     const name = view.dataset.file + ".html";
-    const page = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>body{margin:0;font:16px system-ui,sans-serif;color:#222;background:#fff}h1{font-size:1.1rem}svg{max-width:100%;height:auto}</style><h1>${title}</h1>${await chart.toSVG()}</html>`;
+    const page = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><style>body{margin:0;font:16px system-ui,sans-serif;color:#222;background:#fff}svg{max-width:100%;height:auto}</style><p><b>${title}</b></p>${await chart.toSVG()}</html>`;
     save(name, new Blob([page], { type: "text/html" }));
     if (navigator.clipboard) navigator.clipboard.writeText(`<iframe src="${encodeURIComponent(name)}" title="${title}" width="600" height="420" loading="lazy"></iframe>`).catch(() => {});
   }

@@ -31,7 +31,7 @@ from beholder.datasets.survey import columns_of
 from beholder.metrics.association import correct_rank, correct_share, first, softmax
 from beholder.metrics.group_tests import verdict
 from beholder.metrics.intervals import Resampler
-from beholder.prompts.prompt_set import PromptSet, correct_cells, prompt_set, read_prompts
+from beholder.prompts.prompt_set import PromptSet, correct_cells, own_prompts, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, join, mean_row
 from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells, read_metrics
@@ -318,14 +318,20 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
 
 
 OPTIONS = (
-    Option("prompts", "Your own prompts (CSV or Parquet with a column 'text') in place of a study's.", chooses=True),
+    Option(
+        "prompts",
+        "Your own prompts (CSV or Parquet with a column 'text') in place of a study's.",
+        chooses=True,
+        parse=lambda given: given if isinstance(given, PromptSet) else own_prompts(given),
+    ),
     Option("by", "With --prompts: an attribute whose groups are compared (repeatable).", str, several=True),
 )
 
 
 def configured(study: Study, options: Fields) -> Study:
     """A study of the user's own prompts."""
-    return custom_study(read_prompts(options["prompts"]), by=names_of(options.get("by")))
+    asked = options["prompts"]
+    return custom_study(asked if isinstance(asked, PromptSet) else read_prompts(asked), by=names_of(options.get("by")))
 
 
 def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: MeasureOptions) -> Iterator[Row]:
