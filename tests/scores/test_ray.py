@@ -369,7 +369,7 @@ def test_what_cannot_run_on_ray_is_refused_with_words(monkeypatch: pytest.Monkey
         ray_options("local", workers=2)
     assert ray_options("local") is None
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"beholder\[ray\]"):
+    with pytest.raises(MissingExtra, match=r"\[ray\]"):
         connect()
 
 
