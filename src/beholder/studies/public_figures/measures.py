@@ -331,7 +331,7 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
             yield row._replace(subset=pool.name, group=group, concept=concept, note=join((row.note, level.left_out)))
         chosen = first_choices(level.shares[mask])
         for column, concept in enumerate(level.concepts):
-            row = Row(f"{prefix}.first_choice", float((chosen == column).mean()), len(chosen), PROBABILITY)
+            row = mean_row(f"{prefix}.first_choice", (chosen == column).astype(np.float64), resampler)
             yield row._replace(subset=pool.name, group=group, concept=concept)
         for either in level.several_words:
             row = mean_row(f"{prefix}.either_word_probability", level.share_of(either)[mask], resampler)
