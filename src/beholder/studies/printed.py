@@ -24,6 +24,8 @@ CELL: dict[str, pl.DataType] = dict.fromkeys(("source", "place", *PLACE, "printe
 CELL |= {"printed": pl.Float64(), "step": pl.Float64()}  # the columns of a file of cells
 # The verdicts on a printed number
 BELOW = pl.col("step") / 2  # stands for all numbers from 0 to the printed bound `<0.01`: no other number is printed so
+PRINTED_PLACE = ("metric", "subset", "group", "concept")
+NOTHING_PRINTED = pl.DataFrame(schema={"model": pl.String, "value": pl.Float64})
 P_VALUE = ".p_value"  # how the metric of a printed p ends, after that of its number
 EQUAL, WITHIN, DIFFERS = "equal within rounding", "within interval", "differs"
 CANNOT_BE, NOT_MEASURED = "cannot be", "not measured"
@@ -133,11 +135,14 @@ class Printed:
         self, metric: str, subset: str | None = None, *, group: str | None = None, concept: str | None = None
     ) -> pl.DataFrame:
         """`model, value` of every published model under its printed name; no row where nothing was published."""
-        named = {"metric": metric, "subset": subset, "group": group, "concept": concept}
-        rows = self.cells.filter(pl.col(name).eq_missing(pl.lit(value or None)) for name, value in named.items())
-        if (metric, subset) in self.no_neighbours:
-            rows = rows.clear()
-        return rows.filter(pl.col("printed") != BELOW).select(model="printed_as", value="printed")
+        known = {} if (metric, subset) in self.no_neighbours else self._by_place
+        return known.get((metric, subset or None, group or None, concept or None), NOTHING_PRINTED)
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[object, ...], pl.DataFrame]:
+        """The neighbours of every place: a report asks for those of each of its rows."""
+        places = self.cells.filter(pl.col("printed") != BELOW).group_by(*PRINTED_PLACE, maintain_order=True)
+        return {place: rows.select(model="printed_as", value="printed") for place, rows in places}
 
 
 def alike(printed: Printed, row: Cell) -> tuple[pl.DataFrame, dict[str, int]]:
