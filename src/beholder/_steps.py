@@ -13,7 +13,7 @@ from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.core.results import results_table
 from beholder.models.scorer import LIMIT, Answerer, Scorer, movement, nudge_of, redrawn, shaken
-from beholder.models.spec import ModelSpec
+from beholder.models.spec import AS_SERVED, ModelSpec
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
 from beholder.scores.score_matrix import ScoreMatrix, Task
@@ -62,7 +62,10 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
     done = fill(tasks, scorer, Store(options.store), options.fill)
     if run is not None:
         run.add_prompts(inquiry.study.name, tasks)
-        notes = [*getattr(scorer, "notes", []), *_undecided(done.matrices)]
+        notes = [
+            *getattr(scorer, "notes", []),
+            *(_undecided(done.matrices) if scorer.spec.precision == AS_SERVED else ()),
+        ]
         run.record.add_model({**scorer.spec.as_dict(), "notes": notes})
         run.record.add_bad_images(done.bad_images)
     return done.matrices
@@ -70,7 +73,8 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
 
 def _undecided(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
     """That cells are missing, and why, whether they were asked for now or came from the store."""
-    missing = sum(int(np.isnan(matrix.values).any(axis=2).sum()) for matrix in matrices)
+    gaps = [np.isnan(matrix.values).any(axis=2) for matrix in matrices]
+    missing = sum(int(gap[~gap.all(axis=1)].sum()) for gap in gaps)  # a picture without any score was not asked
     if missing:
         every = sum(matrix.images.height * matrix.prompts.height for matrix in matrices)
         yield (

@@ -176,7 +176,7 @@ def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(MissingData, match="nowhere:// cannot be opened: the protocol 'nowhere' is not allowed"):
         load_dataset("wds:nowhere://")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(Exception, match=r"beholder\[remote\]"):
+    with pytest.raises(Exception, match=r"beholder-audit\[remote\]"):
         load_dataset("folder:s3://bucket/faces")
 
 

@@ -74,6 +74,7 @@ def column(page: Any, number: int) -> list[str]:
 
 @pytest.mark.slow
 def test_a_link_leads_to_the_rows_it_names_and_they_can_be_sorted(page: Any, two_models: Run):
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
     page.click('.findings a[data-metric="apa.bias_ratio"]')
     page.wait_for_selector("#ledger tbody tr")
     assert "metric=apa.bias_ratio" in page.evaluate("location.hash")  # a link that keeps the filters

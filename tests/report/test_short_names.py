@@ -28,7 +28,9 @@ def test_the_page_says_the_short_name_and_keeps_the_long_one(apa_run: Run):
     run = Run(apa_run.results.with_columns(model=pl.lit(long)), apa_run.record)
     run.record.models[0]["name"] = long
     page = render(run.report)
-    assert "<h1>How bridge sees people</h1>" in page
+    first_screen = page[page.index("<header") : page.index("</header>")]
+    assert "bridge" in first_screen
+    assert long not in first_screen
     assert f"<h3>{long}</h3>" in page
     assert run.report.results["model"].unique().to_list() == ["bridge"]
     assert run.results["model"].unique().to_list() == [long]

@@ -37,13 +37,13 @@ def test_numbers_have_names_that_stay_the_same(apa_run: Run) -> None:
 @pytest.mark.parametrize("to", ["wandb", "mlflow", "tensorboard"])
 def test_a_tracker_that_is_not_here_is_named(to: str, apa_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, to, None)
-    with pytest.raises(MissingExtra, match=rf"Logging to {to} needs.*\n.*beholder\[{to}\]"):
+    with pytest.raises(MissingExtra, match=rf"Logging to {to} needs.*\n.*beholder-audit\[{to}\]"):
         log_run(apa_run.report, to)
 
 
 def test_an_audit_asks_for_its_tracker_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    for name, said in (("wandb", r"beholder\[wandb\]"), ("wandbb", "Did you mean 'wandb'")):
+    for name, said in (("wandb", r"beholder-audit\[wandb\]"), ("wandbb", "Did you mean 'wandb'")):
         with pytest.raises(BeholderError, match=said):
             CliRunner().invoke(app, ["audit", "no-such-model", "--log", name], catch_exceptions=False)
 

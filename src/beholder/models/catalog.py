@@ -176,7 +176,7 @@ class Architecture(NamedTuple):
     architecture: str
     state: str  # `exact`: as its own forward pass, to 0.0001; `refused`; `not built`: nothing is known
     shared: str  # what is computed once for many prompts or pictures; empty where nothing is
-    extra: str  # what it needs beside `beholder[torch]`
+    extra: str  # what it needs beside `beholder-audit[torch]`
     why: str
     difference: str = ""  # the largest difference to its own forward pass, where the sweep kept it
 

@@ -16,6 +16,7 @@ from beholder.core.errors import UnknownName, UsageError
 from beholder.core.options import MODEL, option
 from beholder.core.types import Fields
 
+AS_SERVED = "as served"  # the precision of a model behind an address
 Settings = Fields  # JSON values; each adapter nests them differently
 # All are Any: torch and transformers are optional and skipped by mypy, so their own types cannot be used here.
 Tensor = Any

@@ -134,7 +134,8 @@ def headline(report: Report, otherwise: str) -> Headline:
     verdicts = [max((f for f in findings if _place(f) == place), key=lambda f: f.shown) for place in _places(findings)]
     differ, few = sum(each.shown for each in verdicts), all(each.verdict == TOO_LITTLE for each in verdicts)
     questions = number(len(verdicts), "question about groups of people", "questions about groups of people")
-    beneath = f"A difference between groups was found in {count(differ)} of {count(len(verdicts))} questions."
+    among = f" in {count(differ)} of {count(len(verdicts))} questions" if len(verdicts) > 1 else ""
+    beneath = f"A difference between groups was found{among}."
     models = dict.fromkeys(each.model for each in findings)
     first = strongest(findings)
     if first is not None:

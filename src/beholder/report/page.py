@@ -31,7 +31,7 @@ from beholder.report.answer import headline as first_headline
 from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
 from beholder.report.number_table import results_ledger
 from beholder.report.pictures import Evidence, evidence
-from beholder.report.report import NOISE, Report, Section, slug
+from beholder.report.report import NOISE, Report, Section, short_names, slug
 from beholder.report.scorecard import merged, scorecard, verdict_key
 from beholder.report.told import Told, told
 from beholder.studies.study import Metric
@@ -135,7 +135,8 @@ def behind_cards(report: Report, cards: Sequence[Answer], headline: Headline) ->
 def subtitle(report: Report) -> str:
     """Whose answers these are, when they were given, and about how many pictures."""
     models = [str(model.get("name")) for model in report.record.models]
-    models = [name for name in models if not re.search(NOISE, name)] or models
+    short = short_names(models)
+    models = [short.get(name, name) for name in models if not re.search(NOISE, name)] or models
     who = numbers.listed(models) if 0 < len(models) < 4 else number(len(models), "model")
     counted: Counter[str] = Counter()
     for entry in report.record.datasets:

@@ -293,7 +293,7 @@ def test_what_is_not_installed_is_told(
         "beholder.models.generative.loaded_model.find_spec",
         lambda name: None if name == library else object() if name in there else found(name),
     )
-    with pytest.raises(MissingExtra, match=rf"{library}.*\n.*beholder\[large\]"):
+    with pytest.raises(MissingExtra, match=rf"{library}.*\n.*beholder-audit\[large\]"):
         load_model(str(tiny_generative("llava")), options)
 
 

@@ -28,7 +28,7 @@ from beholder.models.served import protocol
 from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_for, read_address
 from beholder.models.served.client import CONTENT, TOO_LARGE, Client, Declined, Line, Upload
 from beholder.models.served.protocol import Body, Cell, Json, RequestForm
-from beholder.models.spec import LoadOptions, ModelSpec
+from beholder.models.spec import AS_SERVED, LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import Instruction
 
 MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
@@ -215,7 +215,7 @@ def opened(address: Address, client: Client, options: LoadOptions, *, adapter: s
     listed = _listed(client)
     form, reply = _probe(client, address, listed)
     revision = address.revision or options.revision or _revision(reply, listed, address.model)
-    spec = ModelSpec(address.name, adapter, address.model, revision, "as served", _settings(address, form))
+    spec = ModelSpec(address.name, adapter, address.model, revision, AS_SERVED, _settings(address, form))
     scorer = ServedScorer(spec, client, form, address.asking)
     scorer.batch_size = options.batch_size or (BATCHED if client.limits.batch else scorer.batch_size)
     scorer.start_notes = list(_notes(address, form, listed, revision, options))
