@@ -20,6 +20,20 @@ def test_tables_carry_numbers_that_are_rows(full: pl.DataFrame):
     assert any("other tie" in row[-1].detail for row in names.rows)
 
 
+def test_the_table_of_causes_shows_every_cause_that_was_measured(full: pl.DataFrame):
+    (table,) = [table for table in disparity_tables(full) if table.title == "Possible causes of the widest gaps"]
+    measured = set(full["metric"])
+    heads = {"ap_gap_same_area": "Same sizes", "ap_gap_same_companions": "Same companions"}
+    assert {head for name, head in heads.items() if f"disparity.{name}" in measured} <= set(table.header)
+    assert "Same brightness" not in table.header
+    dark = full.filter(metric="disparity.ap_gap_same_area").with_columns(
+        metric=pl.lit("disparity.ap_gap_same_brightness")
+    )
+    (table,) = [each for each in disparity_tables(pl.concat([full, dark])) if each.title == table.title]
+    place = table.header.index("Same brightness")
+    assert [row[place] for row in table.rows] == [row[table.header.index("Same sizes")] for row in table.rows]
+
+
 def test_image_ids_are_listed_as_their_rows_have_them(full: pl.DataFrame):
     (table,) = [table for table in disparity_tables(full) if table.title == "Images behind the widest gaps, by id"]
     row = one_row(full, "outranked", subset="overlooked", concept="tie", group="woman")

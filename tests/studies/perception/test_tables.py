@@ -81,3 +81,10 @@ def test_one_group_only_says_so():
     images = photographs(40).with_columns(race=pl.lit("White"), gender=pl.lit("Male"))
     (table,) = [t for t in perception_tables(measured(matrix(images), options=OPTIONS)) if t.topic == "ranking"]
     assert any("one group only" in note for note in table.notes)
+
+
+def test_recognised_groups_stand_with_the_conventional_metrics(results: pl.DataFrame):
+    own = results.filter(metric="perception.recognised").drop_nulls("value")
+    rows = [row for row in ranking_table(results).rows if row[0].text == "Recognised, per cent"]
+    assert own.height
+    assert len(rows) == own.height

@@ -42,7 +42,8 @@ CAPTIONS = {  # by topic
     f"{INTERVALS}",
     "causes": "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images "
     "of each group that show the concept: described, not tested. Gap: matched, in points. Same sizes: the gap that "
-    "remains when sizes are distributed alike. Names: how differently annotators name it.",
+    "remains when sizes are distributed alike; companions: the three concepts that stand beside it most unequally; "
+    "brightness, sharpness: of whole pictures. Names: how differently annotators name it.",
     "agreement": "Green: published gaps wider than five points in the same direction; red: in opposite directions; "
     "yellow: all others. Same sign: gaps of the same sign in another model, 50 % by chance.",
     "images": "Outranked: how often an image without the concept scores above one with it (0 %: never, 50 %: at "
@@ -64,7 +65,7 @@ def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
     for metrics, make in (
         (("ece",), calibration_table),
         (("agreement_count", "model_agreement"), agreement_table),
-        (("area_gap",), cause_table),
+        (("area_gap", "ap_gap_same_companions"), cause_table),
         (("outranked",), image_table),
     ):
         if any(metric_rows(part, metric).height for metric in metrics):
@@ -198,19 +199,32 @@ def _root_cell(row: Result | None) -> Cell:
     return Cell(text, bounds)
 
 
+SAME = {
+    "ap_gap_same_area": "Same sizes",
+    "ap_gap_same_companions": "Same companions",
+    "ap_gap_same_brightness": "Same brightness",
+    "ap_gap_same_sharpness": "Same sharpness",
+}
+
+
 def cause_table(part: pl.DataFrame) -> Table:
     """For the widest gaps: how the objects of the groups differ, and the gap that remains at equal sizes."""
 
     def named(row: Result | None) -> Cell:
         return Cell(percent(row["value"]), row["note"]) if row else Cell(ABSENT)
 
-    lines = _lines(part, _widest(FEW), ["area", "instances"], ["ap_gap_same_area", "names"])
-    columns: list[Column] = [
+    there = {name for name in ("area", "names", *SAME) if metric_rows(part, name).height}
+    same = [name for name in SAME if name in there]
+    lines = _lines(part, _widest(FEW), ["area", "instances"], [*same, "names"])
+    boxes = [
         *_both(part, "Area, ", "area", lambda row: percent(row["value"] if row else None, 1)),
         *_both(part, "Boxes, ", "instances", lambda row: f"{row['value']:.1f}" if row else ABSENT),
+    ]
+    columns: list[Column] = [
+        *(boxes if "area" in there else []),
         ("Gap", lambda line: signed(line["value"])),
-        ("Same sizes", _other("ap_gap_same_area", points_cell)),
-        ("Names", _other("names", named)),
+        *((SAME[name], _other(name, points_cell)) for name in same),
+        *([("Names", _other("names", named))] if "names" in there else []),
     ]
     return _table(part, lines, _left(part), columns, "causes", "Possible causes of the widest gaps", long=True)
 

@@ -30,7 +30,8 @@ CAPTIONS = {  # {unit} is that of the judgements
     "less its middle. Departure: less the mean of the other groups. {unit}; bold: a difference is found. "
     f"{AT_ONCE}",
     "conventional": "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: "
-    "images that plain “person” fits better than the group's own word. Skew: 0 is an even share. "
+    "images that plain “person” fits better than the group's own word. Recognised: images whose own word fits best. "
+    "Skew: 0 is an even share. "
     f"{INTERVALS}",
     "published": "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: "
     "skews compare only where k and the images are the same.",
@@ -114,6 +115,7 @@ def _curves(part: pl.DataFrame) -> Table:
 
 CONVENTIONAL = {
     "perception.markedness": "Markedness, per cent",
+    "perception.recognised": "Recognised, per cent",
     "perception.mean_cosine": "Mean cosine",
     "perception.sc_weat": "SC-WEAT",
     "perception.skew": "Skew",
@@ -151,7 +153,9 @@ def conventional(part: pl.DataFrame) -> list[Result]:
     rows = []
     for metric in (name.removeprefix("perception.") for name in CONVENTIONAL):
         table = metric_rows(part, metric, absent=metric != "mean_cosine")
-        own = (table if metric in ("markedness", "mean_cosine") else table.filter(concept=MEAN)).to_dicts()
+        own = (
+            table if metric in ("markedness", "recognised", "mean_cosine") else table.filter(concept=MEAN)
+        ).to_dicts()
         largest = {(row["model"], row["subset"]): row["template"] for row in reversed(own)}
         rows += [row for row in own if row["template"] == largest[row["model"], row["subset"]]]
     return rows
