@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>"
 @pytest.mark.slow
 def test_the_page_names_the_captions_and_escapes_them(made: Callable[..., Run]):
     page = render(made(called=HOSTILE).report)
-    assert "<h1>Who is named in &lt;script&gt;alert(1)&lt;/script&gt;, compared with what mine knows</h1>" in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert HOSTILE not in page
     assert all(metric.name in page for metric in METRICS)
 
