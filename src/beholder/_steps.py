@@ -73,8 +73,9 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
 
 def _undecided(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
     """That cells are missing, and why, whether they were asked for now or came from the store."""
-    gaps = [np.isnan(matrix.values).any(axis=2) for matrix in matrices]
-    missing = sum(int(gap[~gap.all(axis=1)].sum()) for gap in gaps)  # a picture without any score was not asked
+    absent = [np.asarray(np.isnan(matrix.values).any(axis=2)) for matrix in matrices]
+    asked = [cells[~np.asarray(cells.all(axis=1))] for cells in absent]  # a picture without any score was not asked
+    missing = sum(int(cells.sum()) for cells in asked)
     if missing:
         every = sum(matrix.images.height * matrix.prompts.height for matrix in matrices)
         yield (
