@@ -139,7 +139,7 @@ def test_models_that_are_asked_in_different_ways_are_left_out_and_it_is_said(
     assert _paired(Inquiry(STUDIES["gras"], dataset), models, options, run, 20) == {}
     found = Comparison(list(models), pl.DataFrame(schema=SCHEMA), run.record)
     assert "matches and answers are asked in different ways" in found.record.left_out[0]
-    assert "0 of 0" in lead(found)
+    assert lead(found) == "Nothing was compared."
     assert "Left out" in render_comparison(found)
 
 
@@ -154,9 +154,8 @@ def test_the_page_escapes_names_and_the_files_hold_the_table(
     assert again.table.equals(found.table)
     assert list(again.models) == list(found.models)
     assert again.record.finished
-    shown = {line.metric: line for line in lines(found.of("other"))}
-    assert shown["custom.probability"].differ >= 1
-    assert "kind" in shown["custom.probability"].where
+    differing = [line for line in lines(found.of("other")) if line.differ >= 1]
+    assert any("kind" in line.where for line in differing)
 
 
 @pytest.mark.slow

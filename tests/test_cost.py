@@ -124,7 +124,7 @@ def test_a_run_takes_the_processor_time_that_its_rehearsal_says(drawn_once: Any,
 
     monkeypatch.setattr("beholder.glasshouse.portrait.open_uri", drawn_once)
     found = {line.what.rpartition(": ")[2]: line.ratio for line in here(["glasshouse/contrastive"], 60, rehearse=2.0)}
-    assert 1 / 1.5 < found["processor seconds"] < 1.5
+    assert 1 / 2 < found["processor seconds"] < 2  # other work on the machine costs processor time too
     assert found["KB written"] == pytest.approx(1, abs=0.2)
 
 

@@ -26,7 +26,7 @@ BLOCK = re.compile(r"(?:<!-- not run: .+? -->\n)?```bash\n(.*?)```", re.DOTALL)
 PLACEHOLDER = re.compile(r"\b(DIR|RUN)\b|\bMODEL\b|/data/|[\w-]+/[\w.-]+|onnx:|openai:|bridge-vlm|\"")
 ELSEWHERE = (
     *("visual-genome", "--plugin", "beholder bench", "glasshouse", "data verify", "data fetch", "beholder view"),
-    *("LAST-RUN", "new-checkpoint", "wandb", "mlflow"),
+    *("LAST-RUN", "new-checkpoint", "wandb", "mlflow", "people.csv", "data collect", "replicate --run"),
 )
 """Commands that need data or libraries we do not have, and commands that other tests run."""
 LITTLE = {"audit": ["--limit", "2", "--draws", "100"], "measure": ["--draws", "100"]}

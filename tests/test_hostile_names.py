@@ -161,6 +161,7 @@ def test_hostile_names_come_out_whole(name: str, drawn: list[str], tmp_path_fact
 
 
 KNOWN = {"1", "2", "positive", "negative", "everyone", "green", "yellow", "red", "the rest", "everyone else", "all"}
+KNOWN |= {"the most selected"}
 
 
 def _decoded(match: re.Match[str]) -> str:

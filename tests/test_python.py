@@ -149,7 +149,13 @@ def test_runs_are_compared_by_the_scores_behind_them(ask: Callable[..., Run]):
     assert found.table.height
     for row in found.table.head(20).iter_rows(named=True):
         where = [pl.col(name).eq_missing(pl.lit(row[name])) for name in KEY]
-        one, other = (values[name].filter(*where)["value"].item() for name in found.models)
+        ends = {
+            "group": pl.col("group").eq_missing(pl.lit(row["against"])),
+            "against": pl.col("against").eq_missing(pl.lit(row["group"])),
+        }
+        back = [ends.get(name, each) for name, each in zip(KEY, where, strict=True)]
+        rows = [(values[name].filter(*where), values[name].filter(*back)) for name in found.models]
+        one, other = (mine["value"].item() if mine.height else -turned["value"].item() for mine, turned in rows)
         assert (row["first"], row["second"]) == (one, other)
         assert row["difference"] == pytest.approx(other - one)
     same = ask(redness), ask(redness, draws=101)

@@ -126,6 +126,7 @@ def test_a_link_to_a_finding_leads_to_it(path: Path, two_models: Run, browser: A
     page.goto(f"{path.as_uri()}#{finding.id}")
     page.wait_for_timeout(300)
     assert page.locator(f"#{finding.id}").is_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
     page.click(f"#{finding.id} a.link")
     assert page.evaluate("location.hash") == f"#{finding.id}"
     page.close()

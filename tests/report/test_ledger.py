@@ -82,7 +82,7 @@ def test_what_cannot_be_says_why():
 def test_p_values_of_a_run_stand_beside_printed_ones():
     first = result_cells().filter(metric="gras.welch.p_value", model="llava-1.5-7b-hf").row(0, named=True)
     place = {key: first[key] for key in ("subset", "concept", "template")}
-    row = Row("gras.welch", 1.0, 3570, "statistic", p_value=first["printed"], **place)
+    row = Row("gras.welch", 1.0, 1440, "statistic", p_value=first["printed"], **place)  # images with a skin tone
     found = cell(
         ledger(run_of(row, model="llava-hf/llava-1.5-7b-hf", study="gras")), metric="gras.welch.p_value", **place
     )
@@ -115,7 +115,7 @@ def test_what_a_run_measured_is_counted_apart_from_what_tables_say_of_themselves
     row = Row("apa.identity_given_image", 0.85, 100, "probability", subset="senate", low=0.8, high=0.9)
     without, with_run = counts(ledger()), counts(ledger(run_of(row)))
     assert without[EQUAL]["run"] == with_run[EQUAL]["run"] == 0
-    assert without[EQUAL]["printed tables"] == 135
+    assert without[EQUAL]["printed tables"] == 134  # Phi-4's 0.00 was never printed
     assert with_run[WITHIN] == {"run": 1, "printed tables": 0, "data": 0, "none": 0}
 
 

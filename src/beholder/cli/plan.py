@@ -215,7 +215,11 @@ def fit(study: Study, dataset: Dataset) -> Fit:
         return Fit(study.name, True, "its tasks can be scored; it has no plan")
     wanted = [column_in(dataset.table, name) for name in study.measures.compares]
     if wanted:
+        every = planned.height
         planned = planned.filter(pl.col("concept").str.split(" × ").list.eval(pl.element().is_in(wanted)).list.all())
+        if every and not planned.height:  # such as people with names and no occupations
+            has = ", ".join(dataset.attributes)
+            return Fit(study.name, False, f"to compare people it needs other columns than these: {has}")
     planned = planned.filter(pl.col("verdict").is_null())
     compared = planned["concept"].unique(maintain_order=True).to_list()
     if compared:

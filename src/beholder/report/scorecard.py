@@ -202,7 +202,8 @@ def scales_of(rows: list[Result]) -> dict[object, Scale]:
 def scale_of(rows: list[Result]) -> Scale:
     """The range that holds these rows, their intervals and their landmark."""
     unit, landmark = str(rows[0].get("unit") or ""), rows[0].get("landmark")
-    ends = [row[key] for row in rows for key in ("low", "high", "value")] + ([] if landmark is None else [landmark])
+    ends = [row[key] for row in rows for key in ("low", "high", "value") if row[key] is not None]
+    ends += [] if landmark is None else [landmark]
     low, high = min(ends), max(ends)
     if landmark == 1 and low > 0:  # a ratio: half and twice lie equally far from 1
         widest = max(high, 1 / low, 1.25)

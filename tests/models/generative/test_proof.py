@@ -44,7 +44,7 @@ def test_a_cached_picture_is_refused(
         load_model(str(tiny_generative("llava")), options)
 
 
-def test_padding_that_is_read_as_words_is_refused(
+def test_where_padding_is_read_as_words_each_picture_goes_alone(
     tiny_generative: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = loaded_model.stacked
@@ -54,8 +54,8 @@ def test_padding_that_is_read_as_words_is_refused(
         return batch | {"attention_mask": torch.ones_like(batch["attention_mask"])}
 
     monkeypatch.setattr(loaded_model, "stacked", unmasked)
-    with pytest.raises(ModelError, match="refused: answers differ by"):
-        load_model(str(tiny_generative("llava")))
+    scorer: Any = load_model(str(tiny_generative("llava")))
+    assert any("one at a time, because together" in note for note in scorer.notes)
 
 
 def shuffle_tree(monkeypatch: pytest.MonkeyPatch) -> None:
