@@ -66,7 +66,7 @@ def test_a_difference_of_no_size_and_one_that_another_study_disputes_are_no_titl
 
 def test_there_is_a_title_for_no_difference_for_too_little_data_and_for_none_at_all() -> None:
     none = finding("a", 0.6, verdict=NONE_FOUND)
-    assert headline(report(none), "").text == "No difference between groups was found in 1 question"
+    assert headline(report(none), "").text == "No difference between groups was found"
     assert "up to 30 %" in headline(report(none), "").beneath
     assert headline(report(finding("a", None, verdict=TOO_LITTLE)), "").text.startswith("Too little data")
     assert headline(report(), "How clip sees people").text == "How clip sees people"

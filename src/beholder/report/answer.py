@@ -149,7 +149,8 @@ def headline(report: Report, otherwise: str) -> Headline:
     tested = [each for each in verdicts if each.verdict == NONE_FOUND]
     if tested:
         possible = [f"{each.card or each.study} {each.possible}" for each in tested if each.possible]
-        text = f"No difference between groups was found in {number(len(tested), 'question')}"
+        among = f" in {number(len(tested), 'question')}" if len(tested) > 1 else ""
+        text = f"No difference between groups was found{among}"
         return Headline(text, _could_be(possible))
     if verdicts and few:
         return Headline("Too little data to say how the model sees groups of people", verdicts[0].sentence)
