@@ -79,3 +79,15 @@ def test_gras_cells_come_out_of_fairfaces_labels(invoke: Callable[..., str], dat
     cells = {tuple(row[:3]): row[3] for row in published.group_by("race", "age", "gender").len().rows()}
     assert {(c["race"], c["age"], c["gender"]): c["chosen"] for c in found["cells"]} == cells
     assert len(found["images"]) == published.height == 3570
+
+
+def test_a_cell_that_nobody_is_in_is_listed_as_empty(invoke: Callable[..., str], tmp_path: Path):
+    (tmp_path / "labels.csv").write_text(
+        "image,gender,job\n" + "\n".join(f"{i}.png,{'wm'[i % 2]},{'no'[i % 2]}" for i in range(8))
+    )
+    for i in range(8):
+        (tmp_path / f"{i}.png").write_bytes(b"")
+    asked = ("data", "select", f"folder:{tmp_path}", "--by", "gender", "--by", "job", "--by", "gender", "--each", 3)
+    found = {(cell["gender"], cell["job"]): cell["short"] for cell in json.loads(invoke(*asked, "--json"))["cells"]}
+    assert found == {("w", "n"): 0, ("m", "o"): 0, ("w", "o"): 3, ("m", "n"): 3}
+    assert "4 cells of 0 to 3 images" in invoke(*asked) and "Every cell is full" not in invoke(*asked)

@@ -64,6 +64,7 @@ class Standin(BaseHTTPRequestHandler):
     asked: ClassVar[list[str]] = []
     agents: ClassVar[set[str]] = set()
     busy = 0
+    gone: ClassVar[set[str]] = set()
 
     def log_message(self, *about: Any) -> None:
         """Say nothing."""
@@ -80,7 +81,7 @@ class Standin(BaseHTTPRequestHandler):
             return
         query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
         body = answer(query, server) if query else picture(self.path)
-        self.send_response(200)
+        self.send_response(404 if self.path in kind.gone else 200)
         self.end_headers()
         self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
 
@@ -140,7 +141,7 @@ def entity(item: str) -> dict[str, Any]:
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    Standin.asked, Standin.agents, Standin.busy = [], set(), 0
+    Standin.asked, Standin.agents, Standin.busy, Standin.gone = [], set(), 0, set()
     http = ThreadingHTTPServer(("127.0.0.1", 0), Standin)
     threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{http.server_port}"
@@ -232,6 +233,13 @@ def test_a_lost_picture_alone_is_fetched_again(wiki: Wiki, names: pl.DataFrame, 
     assert [path.partition("?")[0] for path in Standin.asked] == ["/thumb/Ana_Sol.jpg"]
 
 
+def test_a_picture_that_is_gone_leaves_the_others(wiki: Wiki, names: pl.DataFrame, tmp_path: Path):
+    Standin.gone = {"/thumb/Ana_Sol.jpg"}
+    table, without = collect(names, tmp_path / "out", wiki)
+    assert table["name"].to_list() == ["Bo Li", "Ed Kim"]
+    assert "answered 404" in without["Ana Sol"]
+
+
 def test_other_licences_are_taken_only_when_asked_for(wiki: Wiki, names: pl.DataFrame, tmp_path: Path):
     table, _ = collect(names, tmp_path / "out", wiki, free_only=False)
     assert "Fair use" in table["licence"].to_list()
@@ -265,6 +273,9 @@ def test_a_contact_is_needed(names: pl.DataFrame, tmp_path: Path):
         ("CC BY-NC 2.0", False),
         ("CC BY-ND 4.0", False),
         ("CC BY-NC-SA 4.0", False),
+        ("Attribution-ShareAlike 3.0", True),
+        ("Attribution-NonCommercial-NoDerivs 2.0", False),
+        ("False licence", False),
         ("Fair use", False),
         ("", False),
     ],

@@ -252,7 +252,7 @@ def select_command(
     if (each is None) == (count is None):
         raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
     dataset = with_bins(opened(name, {"data": data, "settings": settings}), parse_bins(bins or ()))
-    by = [dataset.attribute(attribute).name for attribute in by]
+    by = list(dict.fromkeys(dataset.attribute(attribute).name for attribute in by))
     for attribute, values in parse_settings(keep or ()).items():
         column = dataset.attribute(attribute).cast(pl.String)
         if unknown := [value for value in values.split(",") if value not in column]:
@@ -274,8 +274,6 @@ def select_command(
     say(f"{len(chosen):,} of {len(dataset):,} images; {number(len(sizes), 'cell')} of {of_each} images.")
     if drawn.unlabelled:
         say(f"{drawn.unlabelled:,} images lack one of these labels and are left out.")
-    if cells := math.prod(dataset.table[name].drop_nulls().n_unique() for name in by) - len(sizes):
-        say(f"{number(cells, 'more cell has', 'more cells have')} no image at all.")
     say("Every cell is full." if short.is_empty() else f"{number(short.height, 'cell')} could not be filled:")
     show(short.to_dicts(), as_json=False) if short.height else None
     if write_to:

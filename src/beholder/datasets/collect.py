@@ -24,7 +24,7 @@ from PIL import Image
 
 from beholder import __version__
 from beholder.core.digests import digest
-from beholder.core.errors import DataError, MissingData, UsageError
+from beholder.core.errors import DataError, MissingData, UsageError, first_line
 from beholder.core.files import write_whole
 from beholder.core.read import parse_json, read_json, require_form
 from beholder.core.tables import as_csv, read_table, text_columns, with_plain_names
@@ -35,8 +35,9 @@ TRIES = 6
 LARGEST = 64 << 20  # bytes of an answer
 PICTURES = "upload.wikimedia.org"  # where files of every wiki lie
 ENDINGS = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
-LICENCES = ("cc[ -]?0", r"cc[ -]by(?:[ -]sa)?(?:[ -]\d|$)", "pd", "public domain", "gfdl", "attribution", "fal")
+LICENCES = ("cc[ -]?0", r"cc[ -]by(?:[ -]sa)?(?:[ -]\d|$)", "pd", "public domain", "gfdl", "attribution", r"fal\b")
 FREE = re.compile(rf"^(?:{'|'.join(LICENCES)})", re.IGNORECASE)
+RESTRICTED = re.compile(r"\b(?:nc|nd|non-?commercial|no-?deriv\w*)\b", re.IGNORECASE)
 MOVED = [{"from": str, "to": str}]
 PAGE = {"title": str, "?pageprops": dict[str, Any], "?pageimage": str, "?imageinfo": [dict[str, Any]]}
 FORM = {"?pages": [PAGE], "?normalized": MOVED, "?redirects": MOVED}
@@ -101,7 +102,8 @@ class Wiki:
             if error.code in (429, 500, 502, 503, 504):
                 after = error.headers.get("Retry-After") or ""
                 return b"", float(after) if after.isdecimal() else 0.0
-            raise MissingData(f"{urlsplit(address).netloc} answered {error.code} ({error.reason}).") from error
+            gone = DataError if error.code in (404, 410) else MissingData  # of one address, or of the whole server
+            raise gone(f"{urlsplit(address).netloc} answered {error.code} ({error.reason}).") from error
         except OSError as error:
             raise MissingData(
                 f"{urlsplit(address).netloc} cannot be reached ({error}). What was found is kept: run it again."
@@ -254,7 +256,7 @@ def _credits(entry: Mapping[str, Any]) -> dict[str, str]:
 def is_free(entry: Mapping[str, Any]) -> bool:
     """Whether a file's page states a licence that lets anyone use it for anything."""
     codes = (_meta(entry, "License"), _meta(entry, "LicenseShortName"))
-    return any(map(FREE.match, codes)) and _meta(entry, "NonFree").lower() not in ("true", "1")
+    return any(map(FREE.match, codes)) and not any(map(RESTRICTED.search, codes)) and _meta(entry, "NonFree").lower() not in ("true", "1")
 
 
 def _refused(page: Mapping[str, Any], entry: Mapping[str, Any], *, free_only: bool) -> str:
@@ -282,9 +284,13 @@ def _fetched(wiki: Wiki, out: Path, entry: Mapping[str, Any]) -> str:
     """Fetch a picture that is not there; why it cannot be used, or nothing."""
     path = out / _name(entry)
     if not path.is_file():
-        body = wiki.picture(str(entry.get("thumburl") or entry.get("url")))
         try:
+            body = wiki.picture(str(entry.get("thumburl") or entry.get("url")))
             Image.open(io.BytesIO(body)).verify()
+        except MissingData:
+            raise  # the server, not this picture: what was found is kept for the next time
+        except DataError as error:
+            return f"the picture cannot be fetched: {first_line(error)}"
         except Exception as error:
             return f"the picture cannot be read: {type(error).__name__}"
         write_whole(path, body)

@@ -85,7 +85,7 @@ class Sample(NamedTuple):
     """A balanced sample: its rows, and how many there were, are and are short of in every cell of a crossing."""
 
     rows: list[int]
-    cells: pl.DataFrame  # the attributes, `candidates`, `chosen` and `short`
+    cells: pl.DataFrame  # the attributes, `candidates`, `chosen` and `short`; also of cells that have none
     unlabelled: int  # rows that lack one of the labels: none of them is chosen
 
 
@@ -110,11 +110,12 @@ def sample(
         chosen = select(labels, each or 0, by, each="cell", people=shuffled["who"].to_numpy())
     else:
         chosen = select(labels.drop("cell"), count, by, people=shuffled["who"].to_numpy())
-    every = labels.select(*by).unique().height
-    wanted = each if count is None else -(-count // max(1, every))
-    counted = labels.group_by(by).agg(candidates=pl.len())
-    taken = labels[chosen.rows].group_by(by).agg(chosen=pl.len())
-    cells = counted.join(taken, on=by, how="left").with_columns(pl.col("chosen").fill_null(0)).sort(by)
+    counted, taken = labels.group_by(by).agg(candidates=pl.len()), labels[chosen.rows].group_by(by).agg(chosen=pl.len())
+    wanted = each if count is None else -(-count // max(1, counted.height))
+    cells = table.select(pl.col(by[0]).drop_nulls().unique())
+    for name in by[1:]:
+        cells = cells.join(table.select(pl.col(name).drop_nulls().unique()), how="cross")
+    cells = cells.join(counted, on=by, how="left").join(taken, on=by, how="left").fill_null(0).sort(by)
     short = (pl.lit(wanted, pl.Int64) - pl.col("candidates").cast(pl.Int64)).clip(0)
     rows = sorted(shuffled["place"].gather(chosen.rows).to_list())
     return Sample(rows, cells.with_columns(short=short), table.height - shuffled.height)
