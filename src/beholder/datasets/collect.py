@@ -256,7 +256,9 @@ def _credits(entry: Mapping[str, Any]) -> dict[str, str]:
 def is_free(entry: Mapping[str, Any]) -> bool:
     """Whether a file's page states a licence that lets anyone use it for anything."""
     codes = (_meta(entry, "License"), _meta(entry, "LicenseShortName"))
-    return any(map(FREE.match, codes)) and not any(map(RESTRICTED.search, codes)) and _meta(entry, "NonFree").lower() not in ("true", "1")
+    if any(map(RESTRICTED.search, codes)):
+        return False
+    return any(map(FREE.match, codes)) and _meta(entry, "NonFree").lower() not in ("true", "1")
 
 
 def _refused(page: Mapping[str, Any], entry: Mapping[str, Any], *, free_only: bool) -> str:
