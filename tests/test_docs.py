@@ -14,6 +14,7 @@ from choices_list import markdown_choices
 from beholder.cli import app
 from beholder.datasets import DATASETS
 from beholder.glasshouse.planted import implied_bias_ratio
+from beholder.metrics.calibration import READINGS
 from beholder.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
@@ -64,12 +65,7 @@ def commands(page: Path) -> list[list[str]]:
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
 def test_every_command_and_option_exists(page: Path):
     for words in commands(page):
-        command, context = typer.main.get_command(app), None
-        while hasattr(command, "commands"):
-            context = command.make_context("beholder", words, parent=context, resilient_parsing=True)
-            _, command, words = command.resolve_command(context, words)
-        known = {option for parameter in command.params for option in getattr(parameter, "opts", [])}
-        assert {word for word in words if word.startswith("-")} <= known | {"--help"}, words
+        assert {word for word in words if word.startswith("-")} <= options_of(words), words
 
 
 def test_the_list_of_pages_has_them_all():
@@ -116,12 +112,59 @@ def test_the_choices_that_no_paper_states_are_those_of_the_code():
     assert all(f"**{study.short}** (" in listed for study in STUDIES.values() if study.plans.printed)
 
 
-def test_every_metric_on_the_page_of_the_papers_exists():
+PAPERS = {"APA": "apa", "P-FI": "pfi", "GRAS": "gras", "Perception": "perception", "Disparity": "disparity"}
+
+
+def section(title: str) -> str:
+    """A paper's part of the page of the papers."""
     page = (ROOT / "docs" / "fidelity.md").read_text()
-    sections = {"APA": "apa", "P-FI": "pfi", "GRAS": "gras", "Perception": "perception", "Disparity": "disparity"}
-    for title, name in sections.items():
-        part = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-        known = {metric.name for metric in STUDIES[name].measures.metrics}
-        named = set(re.findall(rf"`({name}\.[a-z_0-9]+)`", part))
-        assert named <= known, named - known
-        assert len(named) > 3
+    return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("title", PAPERS)
+def test_every_row_of_the_page_of_the_papers_names_what_exists(title: str):
+    """Metrics, charts, commands, options, data sets and files; a dash only where nothing was tried."""
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in section(title).splitlines()]
+    rows = [row for row in rows if len(row) > 1 and row[0] != "In the paper" and not row[0].startswith("---")]
+    assert len(rows) > 4
+    name = PAPERS[title]
+    folders = [ROOT / "src/beholder/studies" / each for each in (name, "public_figures")]
+    code = "".join(file.read_text() for folder in folders for file in folder.glob("*.py"))
+    metrics = {metric.name for metric in STUDIES[name].measures.metrics}
+    assert len(metrics & set(re.findall(r"`([\w.]+)`", section(title)))) > 3
+    for row in rows:
+        here, tried = row[1:3]
+        assert tried.split()[0].strip(":;,") in {"run", "printed", "worlds", "read", "no", "authors'", "from", "scipy"}
+        assert (here == "–") == (tried == "no"), row
+        for chart in re.findall(r"(?<!\*)\*([\w-]+)\*(?!\*)", here if "chart" in here else ""):
+            assert f'"{chart}' in code or f'f"{chart.partition("-")[0]}-{{' in code, chart
+        for given in re.findall(r"`([^`]+)`", here):
+            assert exists(given, name, metrics, folders[0]), given
+
+
+def exists(given: str, study: str, metrics: set[str], folder: Path) -> bool:
+    """Whether what stands between backquotes is a metric, data set, file, command or option."""
+    if given.startswith("--"):
+        return options_of(["audit"]) >= {given.split()[0]}
+    command = given.removeprefix("beholder ").split()
+    if given.startswith("beholder ") or command[0] == "replicate":
+        return options_of(command) >= {word for word in command if word.startswith("-")}
+    named = {f"{study}.{given}"} if "." not in given and "…" not in given else {given}
+    ending = given.removeprefix("…")
+    known = metrics | set(DATASETS) | set(READINGS)
+    return (
+        bool(known & {*named, given})
+        or (folder / given).is_file()
+        or any(metric.endswith(ending) for metric in metrics if ending != given)
+    )
+
+
+def options_of(words: list[str]) -> set[str]:
+    """The options of a command and of what it belongs to; raises if there is no such command."""
+    command, context, found = typer.main.get_command(app), None, {"--help"}
+    while True:
+        found |= {option for parameter in command.params for option in getattr(parameter, "opts", [])}
+        if not hasattr(command, "commands"):
+            return found
+        context = command.make_context("beholder", words, parent=context, resilient_parsing=True)
+        _, command, words = command.resolve_command(context, words)
