@@ -145,11 +145,12 @@ def part_from_null(
     exact: bool = False,
     one_sided: bool = False,
     centre: Floating | None = None,
+    rounding: float = 0.0,
 ) -> Part:
     """Numbers of any kind `[…]` and the same after shuffles `[n_shuffles, …]`: their error is the null's own spread.
 
     Values become distances from `centre`, without it from the mean of the null (and the value itself, so that all
-    arrangements are treated alike). One-sided: only what lies above counts.
+    arrangements are treated alike). One-sided: only what lies above counts. Numbers within `rounding` are equal.
     """
     null = np.asarray(null, dtype=np.float64)
     value = np.asarray(value, dtype=np.float64)
@@ -160,13 +161,12 @@ def part_from_null(
         middle = total / np.maximum(count, 1) if centre is None else np.asarray(centre)
         off = np.where(known, null - middle, 0.0)
         error = np.sqrt((off**2).sum(axis=0) / np.maximum(count - 1, 1))
-        still = error <= TIE * np.maximum(np.abs(value), 1e-12)
+        alike = np.maximum(TIE * np.maximum(np.abs(value), 1e-12), rounding)
+        still = error <= alike
         away = value - middle
         error = np.where(still, 0.0, error)
         deviates = np.where(still, 0.0, off / error)
-        deviate = np.where(
-            still, np.where(np.abs(away) > TIE * np.maximum(np.abs(value), 1e-12), np.inf, 0.0), away / error
-        )
+        deviate = np.where(still, np.where(np.abs(away) > alike, np.inf, 0.0), away / error)
     if one_sided:
         deviate, deviates = np.maximum(deviate, 0.0), np.maximum(deviates, 0.0)
     deviate, deviates = np.minimum(np.abs(deviate), ENDLESS), np.abs(deviates)

@@ -78,6 +78,13 @@ def test_noise_makes_no_claim(data: Path, measure: Measure):
     assert values.shape == present.shape
 
 
+def test_one_score_for_every_image_makes_no_claim(data: Path, measure: Measure):
+    """All images are ranked alike: what single precision leaves of a gap is no gap."""
+    _, _, present = coco(data)
+    constant = np.tile(np.random.default_rng(1000).normal(size=present.shape[1]), (len(present), 1))
+    assert said(found(data, measure, expit(constant), "presence")) == set()
+
+
 def test_a_scorer_that_knows_only_the_group_is_not_said_to_recognise_anything_unequally(data: Path, measure: Measure):
     """It gives women's images higher scores. Its confidence may be said to be worse for one group: that it knows."""
     _, women, present = coco(data)

@@ -72,7 +72,7 @@ class Gaps:
         """All gaps, also those of each stratum, and their means are one family; their widths are another."""
         pairs, layers = self.data.pairs, [self, *self.inner.values()]
         tests = [layer._numbers(index) for layer in layers for index in range(len(pairs))]
-        gaps = [part_from_null(gap, null, people=people) for gap, null, people in tests]
+        gaps = [part_from_null(gap, null, people=people, rounding=ROUNDING) for gap, null, people in tests]
         means = [self._mean_part(index) for index in range(len(pairs))]
         every = judge([*gaps, *means])
         wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
@@ -111,7 +111,8 @@ class Gaps:
             gap, null = np.abs(gap - centre), np.abs(null - centre)
         value = np.array([gap.mean() if len(gap) else np.nan])
         fewest = int(people.min()) if len(people) else 0
-        return part_from_null(value, _mean(null, axis=1)[:, None], people=fewest, one_sided=width)
+        null = _mean(null, axis=1)[:, None]
+        return part_from_null(value, null, people=fewest, one_sided=width, rounding=ROUNDING)
 
     def _movable(self, columns: Codes) -> Mask:
         """Whether people can change groups in enough ways."""

@@ -29,7 +29,7 @@ from beholder.studies.disparity import prompts, scores
 from beholder.studies.disparity.agreement import agreement, word_rows
 from beholder.studies.disparity.companions import companion_rows, quality_rows
 from beholder.studies.disparity.gaps import AP, cause_rows, find_gaps, gap_rows, widened
-from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, WITHIN, ConceptScores, Confidence
+from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, ROUNDING, WITHIN, ConceptScores, Confidence
 from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
 from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
@@ -292,7 +292,7 @@ def _part(data: ConceptScores, cells: scores.Cells, present: Mask, rng: np.rando
     resampler = data.resampler(MeasureOptions(draws=SHUFFLES // 2))
     draws = resampled(cells, present, data.sets, resampler).matched
     drawn = np.concatenate([draws[pair.first] - draws[pair.second] for pair in data.pairs])
-    return part_from_null(gaps, widened(null.reshape(-1, count), drawn).T, people=FEWEST)
+    return part_from_null(gaps, widened(null.reshape(-1, count), drawn).T, people=FEWEST, rounding=ROUNDING)
 
 
 # Printed numbers: sizes of the data sets, and counts of agreeing concepts. The sizes of Visual Genome are not counted
