@@ -96,6 +96,15 @@ def test_a_dot_stands_where_its_number_is() -> None:
 
 
 @pytest.mark.slow
+def test_groups_keep_their_marks_whichever_is_higher() -> None:
+    east, white = Side("East Asian", 0.2, 40), Side("White", 0.1, 54)
+    for sides in ((east, white), (white, east), (east._replace(value=0.05), white)):
+        made = finding("nurse", 0.001)
+        (card,) = answers(report(made._replace(contrasts=(Contrast("nurse", made.rows[0], sides),))))
+        marks = {dot.group: dot.mark for dot in card.bars[0].dots}
+        assert marks == {"East Asian": "former", "White": "latter"}
+
+
 def test_a_model_of_noise_gets_no_finding_as_its_title() -> None:
     """Two worlds; LOG.md has the count of many (tools/title_false_alarms.py)."""
     noise_title = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "title_false_alarms.py"))["noise_title"]

@@ -45,12 +45,14 @@ def test_no_barrier_for_anyone(path: Path, browser: Any, width: int, scheme: str
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce", bypass_csp=True
     )
-    page = context.new_page()
+    page, said = context.new_page(), list[str]()
+    page.on("console", lambda message: said.append(message.text))
     page.goto(path.as_uri())
     draw_all(page)
     violations = Axe().run(page).response["violations"]
     context.close()
     assert [(each["id"], each["nodes"][0]["html"][:200]) for each in violations] == []
+    assert said == []
 
 
 def test_the_first_screen_answers_every_question(two_models: Run, browser: Any, tmp_path: Path) -> None:
@@ -73,8 +75,9 @@ WORDS_IN_VIEW = """() => {
     const range = document.createRange();
     range.selectNodeContents(walk.currentNode);
     const box = range.getBoundingClientRect();
-    const answer = walk.currentNode.parentElement.closest("header, .first, .trust, .legend");
-    if (answer && box.width && box.left >= 0 && box.top < innerHeight && box.bottom > 0)
+    const element = walk.currentNode.parentElement;
+    if (!element.checkVisibility() || element.closest(".skip")) continue;
+    if (box.width && box.left >= 0 && box.top < innerHeight && box.bottom > 0)
       words += walk.currentNode.textContent.split(/\\s+/).filter(Boolean).length;
   }
   return words;

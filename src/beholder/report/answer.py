@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 from beholder.chapter.chart_style import GROUP_COLOURS
 from beholder.chapter.finding import CHECK, DIFFERS, Contrast, Finding, Side
-from beholder.chapter.numbers import Result, count, listed, number, percent, plural
-from beholder.comparison.family import DIFFERENCE, NAMES, NONE_FOUND, SIGNS, TOO_LITTLE, stands_out
+from beholder.chapter.numbers import Result, count, number, percent, plural
+from beholder.comparison.family import DIFFERENCE, NAMES, NONE_FOUND, TOO_LITTLE, stands_out
 from beholder.report.report import NOISE, Report, Section
 from beholder.report.scorecard import Scale, in_words, scale_of
 from beholder.studies import STUDIES
 
 RANDOM = "Random scores"  # how the caveat begins that the trust strip has in its own words
 MOST_BARS = 5  # lines of a card's chart
+MARKS = ("former", "latter")  # of two groups that have no colours of their own
 NEAR = 9.0  # per cent of the width: dots that are nearer share a label
 SAME = 0.95  # two numbers of which one is more than this part of the other are no title
 
@@ -248,13 +249,17 @@ def _kind(row: Result) -> tuple[object, bool]:
 
 
 def _pair(label: str, found: bool, sides: tuple[Side, Side]) -> Bar:
-    known = {side.group for side in sides} <= set(GROUP_COLOURS)
-    dots = []
-    for place, side in enumerate(sides):
-        text = percent(side.value).removesuffix(" %")
-        mark = side.group if known else ("former", "latter")[place]
-        at, own = round(100 * min(max(side.value, 0.0), 1.0), 1), text if known else f"{side.group} {text}"
-        dots.append(Dot(at, mark, own, plural(side.group)))
+    names = sorted(side.group for side in sides)
+    marks = {name: name if set(names) <= set(GROUP_COLOURS) else mark for name, mark in zip(names, MARKS, strict=True)}
+    dots = [
+        Dot(
+            round(100 * min(max(side.value, 0.0), 1.0), 1),
+            marks[side.group],
+            percent(side.value).removesuffix(" %"),
+            plural(side.group),
+        )
+        for side in sides
+    ]
     first, second = sorted(dots, key=lambda dot: dot.at)
     return Bar(label, found, (first, second), first.at, second.at)
 
@@ -280,17 +285,12 @@ def trust(report: Report, caveats: Sequence[str]) -> Iterator[Trust]:
     noise = [finding for section in report.sections for finding in section.noise if finding.role == DIFFERS]
     if noise:
         found = sum(finding.shown for finding in noise)
-        text = f"Random scores, audited in the same way: a difference in {found} of {number(len(noise), 'answer')}."
+        text = f"Random scores: a difference in {found} of {number(len(noise), 'answer')}."
         yield Trust("△" if found else "✓", "No false alarm" if not found else "A false alarm", text)
     tested = [each for each in asked(report) if each.role == DIFFERS]
     if tested:
-        yield Trust(
-            "✓", "Corrected", f"The title holds for all {number(len(_places(tested)), 'question')} together, at 5 %."
-        )
+        asks = len(_places(tested))
+        among = f"{asks} questions" if asks > 1 else "comparisons of the page"
+        yield Trust("✓", "Corrected", f"The title holds for all {among} together, at 5 %.")
     for caveat in [each for each in caveats if not each.startswith(RANDOM)][:3]:
         yield Trust("△", "Bear in mind", f"{caveat}.")
-
-
-def kinds(cards: Sequence[Answer]) -> str:
-    """The verdicts of the cards with their signs, for the legend."""
-    return listed([f"{SIGNS[name]} {NAMES[name]}" for name in dict.fromkeys(each.lead.said for each in cards)])

@@ -113,7 +113,7 @@ def unbalanced(entry: Entry) -> list[str]:
 
 def _facts(entry: Entry, *, skip: tuple[str, ...]) -> Iterator[Fact]:
     for key, value in entry.items():
-        if key not in skip and value not in (None, ""):
+        if key not in skip and value not in (None, "", [], {}):
             yield key.replace("_", " ").capitalize(), _text(value)
 
 

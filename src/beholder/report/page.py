@@ -249,26 +249,13 @@ def environment() -> "Environment":
     loader = FileSystemLoader(TEMPLATES)
     options: Entry = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
-    made.filters |= {"bold_numbers": bold_numbers, "packed": packed}
+    made.filters |= {"bold_numbers": bold_numbers, "packed": packed, "percent": numbers.percent}
     return made
 
 
 def keep_together(value: Any) -> Any:
     """A number and its per cent sign on one line, and `n = 100`; markup stays as it is."""
     return value.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0") if type(value) is str else value
-
-
-def top_findings(findings: list[Finding], few: int = 5) -> list[Finding]:
-    """The findings that matter most, in the order of the chapters."""
-    turns: dict[tuple[str, ...], int] = {}
-    ranked = []
-    for place, finding in enumerate(sorted(findings, key=lambda each: not each.shown)):
-        whose = (finding.study, finding.dataset, finding.model)
-        turns[whose] = turns.get(whose, 0) + 1
-        noise = re.search(NOISE, finding.model) is not None
-        ranked.append(((noise, not finding.shown, turns[whose], place), finding))
-    chosen = {id(finding) for _, finding in sorted(ranked, key=lambda each: each[0])[:few]}
-    return [finding for finding in findings if id(finding) in chosen]
 
 
 # The first screen

@@ -263,7 +263,12 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
             counted[base] += 1
             asked = question or Question("", finding.kind)
             name = base if counted[base] == 1 else f"{base}-{counted[base]}"
-            asked_of: Entry = {"question": asked.text, "topic": asked.topic, "card": asked.card, "role": asked.role}
+            asked_of: Entry = {
+                "question": asked.text,
+                "topic": asked.topic,
+                "card": finding.card or asked.card,
+                "role": asked.role,
+            }
             yield finding._replace(id=name, **asked_of)
 
 

@@ -4,6 +4,7 @@
     renderer: "svg",
     ast: true, // expressions are interpreted, so the policy need not allow eval
     actions: false,
+    logLevel: 1, // errors only
     loader: { load: () => Promise.reject(new Error("this page loads nothing")) },
   };
 

@@ -29,6 +29,10 @@ MEASURED = {
     "custom.association": ("Belief in the correct prompt", "Mean belief in the correct prompt"),
     "custom.association_top1": ("The share of images whose correct prompt comes first",) * 2,
 }  # what differs, in a headline and at the beginning of a sentence
+ANSWERS = {
+    BELIEF: ("The model sees “{}” more", "in", " of its belief"),
+    "custom.p_yes": ("The model says yes to “{}” more", "for", ""),
+}
 NO_PROMPT = {"custom.association": "the right prompt", "custom.association_top1": "the right prompt comes first"}
 """Metrics about a whole level, and what their rows are called."""
 MOST_FINDINGS = 4
@@ -53,7 +57,8 @@ def custom_findings(part: pl.DataFrame) -> Iterator[Finding]:
     kinds = (gaps, _gap), (slopes, _slope), (differences(part, "interaction"), _interaction)
     found = [(abs(row["value"]), row, write) for rows, write in kinds for row in rows if row["verdict"] == DIFFERENCE]
     for effect, row, write in sorted(found, key=lambda each: -each[0])[:MOST_FINDINGS]:
-        yield _told(part, finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=effect))
+        told = _told(part, finding(row, "custom", *write(part, row), verdict=DIFFERENCE, effect=effect))
+        yield told._replace(card=f"Your prompts by {row['subset']}")
     if not found and (gaps or slopes):
         yield _nothing(part, [row for row in gaps if ": " not in within(row)], slopes)
     for (attribute, label), rows in imbalances(part).items():
@@ -67,9 +72,15 @@ def _told(part: pl.DataFrame, made: Finding) -> Finding:
     shown = contrast(row["concept"] or "", row, _means(part, row) if row["metric"].endswith("gap") else {})
     if shown.sides is None:
         return made._replace(contrasts=(shown,))
-    first, second = (f"{percent(side.value)} for {plural(side.group)}" for side in shown.sides)
-    subject = _subject(row)
-    return made._replace(contrasts=(shown,), answer=f"{subject[:1].upper()}{subject[1:]} is {first}, and {second}.")
+    more, less = sorted(shown.sides, key=lambda side: -side.value)
+    sees, where, of = ANSWERS.get(BASES[row["metric"]], ("", "for", ""))
+    sees = sees.format(row["concept"]) if sees else f"{_subject(row)} is higher"
+    high, low = f"{_who(more.group)} ({percent(more.value)}{of})", f"{_who(less.group)} ({percent(less.value)})"
+    return made._replace(contrasts=(shown,), answer=f"{sees} {where} {high} than {where} {low}.")
+
+
+def _who(group: str) -> str:
+    return plural(group) if plural(group) != group else f"those labelled {group}"
 
 
 def _means(part: pl.DataFrame, row: Result) -> dict[str, Result]:
