@@ -4,7 +4,8 @@
     python tools/family_sweep.py image-text-to-text         # those of one task
     python tools/family_sweep.py llava git                  # these model types
 
-It writes `src/beholder/models/architectures.csv`, and docs/model-families.md from it. Run it where torchvision and timm are installed (`pip install '.[vision]'`): without them some models cannot be built.
+It writes `src/beholder/models/architectures.csv`, and docs/model-families.md from it. Run it where torchvision and
+timm are installed (`pip install '.[vision]'`): without them some models cannot be built.
 
 A pipeline task is one module beside this file, `family_sweep_TASK.py`, that offers `cases() -> list[Case]`. A case
 says how a tiny checkpoint is written and what the model's own forward pass gives. Each case runs in a process of
