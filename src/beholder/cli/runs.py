@@ -23,6 +23,7 @@ from beholder.core.errors import BeholderError, MissingData, MissingExtra, Unkno
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import read_record
+from beholder.core.tables import as_csv
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report.drawing import save_charts
@@ -86,6 +87,7 @@ def report_command(
         say_json(run.as_json())
         return
     run.save_findings(folder)
+    write_whole(folder / "results.csv", as_csv(run.results))
     page = write_page(run.report, folder)
     if figures:
         for path in save_charts(run.report, figures, title=not no_title):
