@@ -23,6 +23,7 @@ from beholder.core.errors import BeholderError, MissingData, MissingExtra, Unkno
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import read_record
+from beholder.core.tables import as_csv
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report import pictures
@@ -101,6 +102,7 @@ def report_command(
     report = pictures.with_photographs(run.report) if with_photographs else run.report
     page = write_page(report, folder)
     run.save_findings(folder)
+    write_whole(folder / "results.csv", as_csv(run.results))
     write_whole(folder / "run.json", run.record.as_json())
     if figures:
         for path in save_charts(run.report, figures, title=not no_title):

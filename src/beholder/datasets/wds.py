@@ -118,7 +118,7 @@ class _Shard:
             try:
                 with content.open_binary(path, block=BLOCK) as raw:
                     self._look_through(raw)
-            except tarfile.TarError as error:
+            except (tarfile.TarError, ValueError, OverflowError, MemoryError) as error:
                 raise DataError(
                     f"{path} cannot be read as a tar: {first_line(error)}.\n"
                     "It may be cut off, so get it again; or it may be packed (.tar.gz), so unpack it: "
@@ -151,6 +151,8 @@ class _Shard:
 
     def _take(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         match = MEMBER.fullmatch(member.name)
+        if member.size < 0:
+            raise tarfile.ReadError(f"{member.name} has {member.size} bytes")
         if not member.isfile() or not match or PurePosixPath(member.name).name.startswith("."):
             return
         key, ending = match[1], match[2].lower()

@@ -14,7 +14,7 @@ from beholder.core.options import option, values_of
 from beholder.core.record import Record
 from beholder.core.tables import column_in
 from beholder.core.types import Entry
-from beholder.datasets import DATASETS, data_root, load_dataset
+from beholder.datasets import DATASETS, data_root, dataset_name, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
 from beholder.datasets.labels import LookAlikes, Map, first_of, mapped, parse_maps, unclear_labels, without_labels
@@ -131,7 +131,7 @@ class DataChoice(MeasureOptions):
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
-            object.__setattr__(self, "dataset", str(self.dataset))  # it may be a path
+            object.__setattr__(self, "dataset", dataset_name(self.dataset, self.settings))
         if self.people is not None:
             if self.dataset not in (None, own := f"folder:{self.people}"):
                 raise UsageError(f"--people {self.people} is the data set: leave out --dataset {self.dataset}.")
