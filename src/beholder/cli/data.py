@@ -187,7 +187,9 @@ def where(name: str = NAME, data: Path | None = None) -> None:
 def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = False) -> None:
     scheme = name.partition(":")[0]
     known = (
-        import_module(f"beholder.datasets.{scheme}").SETTINGS if f"{scheme}:" in OWN_DATA else DATASETS[name].settings
+        getattr(import_module(f"beholder.datasets.{scheme}"), "SETTINGS", {})
+        if f"{scheme}:" in OWN_DATA
+        else DATASETS[name].settings
     )
     rows: list[dict[str, object]] = [
         {"setting": setting, "default": default, "meaning": meaning} for setting, (default, meaning) in known.items()

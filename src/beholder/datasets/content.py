@@ -141,9 +141,11 @@ def _tar_member(part: Part) -> bytes:
     if is_remote(part.container):
         data = read_remote(part.container, part.first, part.first + part.second)
     else:
+        data = b""
         with open(part.container, "rb") as file:
-            file.seek(part.first)
-            data = file.read(part.second)
+            if part.first + part.second <= os.fstat(file.fileno()).st_size:  # a tar may claim any size
+                file.seek(part.first)
+                data = file.read(part.second)
     if len(data) < part.second:
         raise BadImage(str(part), "the tar is cut off before the end of this picture")
     return data

@@ -216,13 +216,16 @@ Source = str | Crop | Changed
 @lru_cache(maxsize=65536)
 def source_of(uri: str) -> Source:
     """What the address in a data set's table stands for."""
-    if uri.startswith(CROPPED):
-        parts = json.loads(uri.removeprefix(CROPPED))
-        left, top, right, bottom = parts["box"]
-        return Crop(parts["path"], (left, top, right, bottom), parts.get("match"))
-    if uri.startswith(CHANGED):
-        entry = json.loads(uri.removeprefix(CHANGED))
-        return Changed(entry["change"], source_of(entry["uri"]))
+    try:
+        if uri.startswith(CROPPED):
+            parts = json.loads(uri.removeprefix(CROPPED))
+            left, top, right, bottom = parts["box"]
+            return Crop(parts["path"], (left, top, right, bottom), parts.get("match"))
+        if uri.startswith(CHANGED):
+            entry = json.loads(uri.removeprefix(CHANGED))
+            return Changed(entry["change"], source_of(entry["uri"]))
+    except (ValueError, LookupError, TypeError) as error:
+        raise BadImage(uri, "is not an address of a crop or of a changed picture") from error
     return uri
 
 

@@ -27,7 +27,16 @@ from beholder.core.errors import BadScores
 from beholder.core.read import MOST_CELLS, decoded, parse_json, read_array, read_bytes, read_text
 from beholder.core.types import Fields
 from beholder.models.predictions import ScoreFile, import_predictions, is_predictions
-from beholder.models.served.protocol import Cell, Garbled, NotProbabilities, first_tokens, log, read_tokens, text_of
+from beholder.models.served.protocol import (
+    Cell,
+    Garbled,
+    NotProbabilities,
+    choices,
+    first_tokens,
+    log,
+    read_tokens,
+    text_of,
+)
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import UNITS, ScoreMatrix, Task
 
@@ -89,10 +98,10 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
                 "multiple_choice or loglikelihood."
             )
         asked = "prompt_id" in about
-        choices = [str(choice) for choice in about.get("choices") or (WORDS[0] if asked else ())]
-        if len(choices) != len(found):
+        named = [str(choice) for choice in about.get("choices") or (WORDS[0] if asked else ())]
+        if len(named) != len(found):
             raise BadScores(
-                f"{place}: there are {len(found)} log-likelihoods and {len(choices)} choices. Put the choices there "
+                f"{place}: there are {len(found)} log-likelihoods and {len(named)} choices. Put the choices there "
                 "too, in their order, as 'choices'."
             )
         try:
@@ -100,9 +109,9 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
         except ValueError:
             raise BadScores(f"{place}: a log-likelihood is not a number.") from None
         if asked:
-            cells.append((str(about["image_id"]), str(about["prompt_id"]), scores[_agreeing(choices, place)]))
+            cells.append((str(about["image_id"]), str(about["prompt_id"]), scores[_agreeing(named, place)]))
         else:
-            cells += [(str(about["image_id"]), choice, score) for choice, score in zip(choices, scores, strict=True)]
+            cells += [(str(about["image_id"]), choice, score) for choice, score in zip(named, scores, strict=True)]
     return Scores(cells, "log_p_yes" if asked else "logit_true")
 
 
@@ -122,12 +131,12 @@ def _own(path: Path, rows: Sequence[Fields]) -> Scores:
     return Scores(cells, str(channel) if channel in UNITS else "score", notes)
 
 
-def _agreeing(choices: Sequence[str], place: str) -> int:
-    words = [choice.strip().casefold() for choice in choices]
+def _agreeing(named: Sequence[str], place: str) -> int:
+    words = [choice.strip().casefold() for choice in named]
     for yes, no in WORDS:
         if sorted(words) == sorted((yes.casefold(), no.casefold())):
             return words.index(yes.casefold())
-    raise BadScores(f"{place}: the choices are {', '.join(choices)}; with a prompt_id, Yes and No are expected.")
+    raise BadScores(f"{place}: the choices are {', '.join(named)}; with a prompt_id, Yes and No are expected.")
 
 
 def _inspect(path: Path) -> Scores:
@@ -165,10 +174,9 @@ def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tupl
     about = _about([sample.get("metadata")], place, "the sample's metadata")
     if "prompt_id" not in about:
         raise BadScores(f"{place}: it has no prompt_id. {WHERE} into the sample's metadata.")
-    choices = (sample.get("output") or {}).get("choices") or [{}]
     try:
-        tokens = first_tokens(choices[0])
-        answer = text_of(choices[0])
+        first = choices(sample.get("output"))[0]
+        tokens, answer = first_tokens(first), text_of(first)
     except Garbled as error:
         raise BadScores(f"{place}: {error}.") from error
     if tokens is None:
@@ -181,6 +189,8 @@ def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tupl
 def _about(values: Iterable[object], place: str, where: str) -> Fields:
     for value in values:
         if isinstance(value, Mapping) and "image_id" in value:
+            if not isinstance(value.get("choices") or [], list):
+                raise BadScores(f"{place}: 'choices' must be a list of answers; it is {value['choices']!r}.")
             return value
     raise BadScores(f"{place}: nothing says of which image the answer is. {WHERE} into {where}.")
 
@@ -279,9 +289,9 @@ def read_score_file(path: Path, tasks: Sequence[Task]) -> ScoreFile:
             f"It has: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}.\n"
             "Wide files have image_id and one column per prompt; long files have image_id, prompt_id, score."
         )
-    ids = [_text(value, path) for value in table.column(names.index(key)).to_pylist()]
+    ids = _texts(table.column(names.index(key)), path)
     if {"prompt_id", "score"} <= set(names):
-        prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
+        prompts = _texts(table.column(names.index("prompt_id")), path)
         return _by_cell(path, ids, prompts, _numbers(table.column(names.index("score")), "score", path))
     columns = [i for i, name in enumerate(names) if name != key]
     known = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
@@ -450,10 +460,13 @@ def _refuse_infinite(values: Cells, where: str, path: Path) -> None:
         raise BadScores(f"{path}: {where} holds an infinite score. Leave a missing score empty (NaN).")
 
 
-def _text(value: object, path: Path) -> str:
-    if value is None:
+def _texts(column: pa.ChunkedArray, path: Path) -> list[str]:
+    if column.null_count:
         raise BadScores(f"{path}: a row has no id.")
-    return str(value).strip()
+    try:
+        return [str(value).strip() for value in column.to_pylist()]
+    except (ValueError, OverflowError) as error:  # a time beyond all calendars, or in a zone that is none
+        raise BadScores(f"{path}: ids of the type {column.type} cannot be read as texts.") from error
 
 
 def _uncovered(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:
