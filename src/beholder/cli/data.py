@@ -354,7 +354,7 @@ def architecture_rows(family: str) -> list[dict[str, object]]:
 def readable(row: Result) -> dict[str, object]:
     """A row of the catalogue for a terminal."""
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
-    sizes = {"size": short(row["parameters"]), "pairs": short(row["training_pairs"])}
+    sizes = {"size": short(row["parameters"]), "trained on pairs": short(row["training_pairs"])}
     about = {"released": row["released"] or "unknown", "tables": tables, "runs here": row["runs_here"]}
     return {"name": row["name"], "family": row["family"], **sizes, **about}
 

@@ -31,6 +31,7 @@ DATASET: Entry = {
     "name": str,
     **{"?revision": str | None, "?licence": str | None, "?origin": str, "?images": int | None, "?of": int | None},
     **{"?groups": dict[str, dict[str, int]], "?persons": PERSONS, "?notes": list[str] | None},
+    **{"?photographs": str, "?photographs_on_page": bool},
     "?selection": {"?over": list[str], "?uneven": list[str]},
 }
 FORMS: Entry = {

@@ -32,10 +32,12 @@ ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
 OUTSIDE = Setting("refuse", "allow: files may lie outside the folder, by their names or by links")
+PHOTOGRAPHS = Setting("", "'yes: WHO ALLOWS IT' if licence and people allow it: for `report --with-photographs`")
 SETTINGS = {
     "image": Setting("", "the column that names the images; empty for the first of those that usually do"),
     "label": Setting("folder", "the name of the attribute that a folder for each class stands for"),
     "outside": OUTSIDE,
+    "photographs": PHOTOGRAPHS,
 }
 
 

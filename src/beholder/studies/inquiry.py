@@ -1,5 +1,6 @@
 """Inquiry: a study on a data set. Which studies are asked, on which data, opened and recorded."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -135,6 +136,8 @@ class DataChoice(MeasureOptions):
             if self.dataset not in (None, own := f"folder:{self.people}"):
                 raise UsageError(f"--people {self.people} is the data set: leave out --dataset {self.dataset}.")
             object.__setattr__(self, "dataset", own)
+        if not re.match(r"yes: *\S|$", said := self.settings.get("photographs", "")):
+            raise UsageError(f"--set photographs={said}: write 'yes: ' and who allows that a page shows them.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +187,9 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
         if not (known and STUDIES[study.name].declaration() == declared):  # Beholder's own page needs no record
             record.declared[study.name] = declared
     entry = {name: getattr(dataset, name) for name in ("name", "revision", "licence")}
-    origin = DATASETS[source].origin if source in DATASETS else source
-    entry |= {"origin": origin, "images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
+    about, own = DATASETS.get(source), choice.settings.get("photographs", "")
+    entry |= {"origin": about.origin if about else source, "photographs": about.photographs if about else own}
+    entry |= {"images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
     people = _people(study, dataset, choice)
     notes = [*dataset.notes, *_without_label(study, dataset, choice)]
     record.add_dataset({**entry, "persons": people, **chosen, "notes": notes})
