@@ -81,7 +81,7 @@ def test_the_check_is_also_json(messy: Path, run: Callable[..., Result]):
     assert found["groups"]["gender"] == {"Man": 20, "Woman": 20}
     assert [column["role"] for column in found["columns"]] == ["groups", "numbers", "groups", "ignored"]
     assert {each["study"]: each["fits"] for each in found["studies"]} == {
-        **dict.fromkeys(("apa", "pfi", "disparity"), False),
+        **dict.fromkeys(("apa", "pfi", "pairs", "disparity"), False),
         **dict.fromkeys(("gras", "perception", "custom"), True),
     }
 
