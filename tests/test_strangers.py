@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_runs import custom_results, record
@@ -22,12 +23,13 @@ from beholder._compare import compare
 from beholder._run import Run, load_run
 from beholder.cli import main
 from beholder.cli.audit import recorded_params
-from beholder.core.errors import BadImage, BeholderError, DataError, MissingData, UsageError
+from beholder.core.errors import BadImage, BadScores, BeholderError, DataError, MissingData, UsageError
 from beholder.core.files import links_out
 from beholder.core.results import SCHEMA as RESULTS
 from beholder.datasets import load_dataset
 from beholder.datasets.content import Part
 from beholder.datasets.images import open_image
+from beholder.scores.imported import read_harness_log, read_score_file
 from beholder.scores.store import Places
 from beholder.site import build_site
 from beholder.view import open_gallery
@@ -338,3 +340,67 @@ def test_metadata_that_declares_an_absent_image_column_is_an_error(tmp_path: Pat
     pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), tmp_path / "a.parquet")
     with pytest.raises(DataError):
         load_dataset(f"hf:{tmp_path}")
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.GNUTYPE_SPARSE])
+@pytest.mark.parametrize("size", [8**12, 1 << 62])
+def test_a_tar_with_a_member_larger_than_memory_is_an_error(size: int, kind: bytes, tmp_path: Path):
+    member = tarfile.TarInfo("a.png")
+    member.size, member.type = size, kind
+    (tmp_path / "a.tar").write_bytes(member.tobuf(tarfile.GNU_FORMAT) + b"x" * 512)
+    with pytest.raises(DataError, match=r"a\.tar"):
+        open_image(load_dataset(f"wds:{tmp_path / 'a.tar'}").table["uri"][0])
+
+
+@pytest.mark.parametrize("size", ["-5", "9" * 40])
+def test_a_tar_with_a_size_that_is_none_is_an_error(size: str, tmp_path: Path):
+    member = tarfile.TarInfo("a.png")
+    member.pax_headers = {"size": size}
+    (tmp_path / "a.tar").write_bytes(member.tobuf(tarfile.PAX_FORMAT) + b"x" * 512)
+    with pytest.raises(DataError, match=r"a\.tar"):
+        load_dataset(f"wds:{tmp_path / 'a.tar'}")
+
+
+def test_names_of_classes_with_half_a_character_are_an_error(tmp_path: Path):
+    table = pl.DataFrame({"image": [{"bytes": RED, "path": "a.png"}], "gender": [0]}).to_arrow()
+    features = {"info": {"features": {"gender": {"names": ["\ud800"]}}}}
+    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: the names of its classes have half a character"):
+        load_dataset(f"hf:{tmp_path}")
+
+
+@pytest.mark.parametrize("text", ["crop:x", "crop:{}", "crop:[]", "crop:5", "perturbed:x", "perturbed:{}"])
+def test_a_text_that_only_begins_as_our_own_forms_do_is_an_error(text: str):
+    with pytest.raises(BadImage, match="is not an address of a crop"):
+        open_image(text)
+
+
+@pytest.mark.parametrize("choices", [5, True, {"Yes": 1, "No": 2}, "Yes"])
+@pytest.mark.parametrize("log", ["inspect", "lmms"])
+def test_choices_that_are_no_list_are_told(log: str, choices: object, tmp_path: Path):
+    about = {"image_id": "a.png", "prompt_id": "kind", "choices": choices}
+    said = {"id": 1, "metadata": about, "output": {"choices": [{"message": {"content": "Yes"}}]}}
+    entry = {"eval": {}, "status": "success", "samples": [said]}
+    if log == "lmms":
+        entry = {"filtered_resps": ["(-0.5, True)", "(-1.5, False)"], "beholder": about}
+    path = tmp_path / ("a.json" if log == "inspect" else "a.jsonl")
+    path.write_text(json.dumps(entry))
+    with pytest.raises(BadScores, match="'choices' must be a list of answers; it is "):
+        read_harness_log(path)
+
+
+@pytest.mark.parametrize("output", [5, [1], "x", {"choices": 5}, {"choices": {"a": 1}}, {"choices": [None]}])
+def test_an_output_that_is_no_answer_is_told(output: object, tmp_path: Path):
+    said = {"id": 1, "metadata": {"image_id": "a.png", "prompt_id": "kind"}, "output": output}
+    (tmp_path / "a.json").write_text(json.dumps({"eval": {}, "status": "success", "samples": [said]}))
+    with pytest.raises(BadScores, match=r"a\.json, sample 1: the reply holds no choices"):
+        read_harness_log(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("us", "Nowhere/Zone")])
+@pytest.mark.parametrize("column", ["image_id", "prompt_id"])
+def test_an_id_that_is_a_time_beyond_all_calendars_is_told(column: str, kind: pa.DataType, tmp_path: Path):
+    columns = {"image_id": pa.array(["a"]), "prompt_id": pa.array(["b"]), "score": pa.array([0.5])}
+    pq.write_table(pa.table(columns | {column: pa.array([2**62], kind)}), tmp_path / "a.parquet")
+    with pytest.raises(BadScores, match=r"a\.parquet: ids of the type timestamp.* cannot be read as texts"):
+        read_score_file(tmp_path / "a.parquet", [])

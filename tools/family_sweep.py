@@ -2,10 +2,10 @@
 
     python tools/family_sweep.py                            # all of them
     python tools/family_sweep.py image-text-to-text         # those of one task
-    python tools/family_sweep.py llava git                  # these model types; writes nothing
+    python tools/family_sweep.py llava git                  # these model types
 
-The first two write `src/beholder/models/architectures.csv`, and docs/model-families.md from it. Run them where
-torchvision and timm are installed (`pip install '.[vision]'`): without them some models cannot be built.
+It writes `src/beholder/models/architectures.csv`, and docs/model-families.md from it. Run it where torchvision and
+timm are installed (`pip install '.[vision]'`): without them some models cannot be built.
 
 A pipeline task is one module beside this file, `family_sweep_TASK.py`, that offers `cases() -> list[Case]`. A case
 says how a tiny checkpoint is written and what the model's own forward pass gives. Each case runs in a process of
@@ -178,11 +178,11 @@ def as_row(outcome: Outcome) -> dict[str, str]:
 
 
 def write_list(outcomes: Sequence[Outcome]) -> None:
-    """The list of architectures, other tasks as they were, and the page made of it."""
-    tried = {outcome.task for outcome in outcomes}
+    """The list of architectures, others as they were, and the page made of it."""
+    tried = {(outcome.task, outcome.model_type) for outcome in outcomes}
     with LIST.open(newline="", encoding="utf-8") as file:
         kept = [{**row, "difference": row.get("difference", "")} for row in csv.DictReader(file)]
-    rows = [*(row for row in kept if row["task"] not in tried), *map(as_row, outcomes)]
+    rows = [*(row for row in kept if (row["task"], row["model_type"]) not in tried), *map(as_row, outcomes)]
     ordered = sorted(rows, key=lambda row: (row["task"], row["model_type"]))
     with LIST.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, as_row(outcomes[0]), lineterminator="\n")
@@ -282,17 +282,13 @@ PROMPTS = ["Is the person in the image a woman?", "nurse", "a photo of a doctor,
 def main(arguments: Sequence[str]) -> None:
     """The command line above."""
     every = tasks()
-    whole = not arguments or set(arguments) <= set(every)
     outcomes = [
         _apart(case, SECONDS)
         for task, cases in every.items()
         for case in cases
         if not arguments or task in arguments or case.model_type in arguments
     ]
-    if whole:
-        write_list(outcomes)
-    else:
-        print(markdown([as_row(outcome) for outcome in outcomes]))
+    write_list(outcomes)
 
 
 if __name__ == "__main__":

@@ -178,7 +178,8 @@ def compare(folder: Path) -> Comparison:
     for part in scorer._sharing.first_tokens(shown, PROMPTS):
         theirs = plain[np.ix_(part.rows, part.indices)]
         far = max(far, float(np.abs(part.logits.float().numpy() - theirs).max()))
-    return Comparison(far, WAYS[scorer._sharing.reuse])
+    alone = ", one picture at a time" if scorer._loaded.single else ""
+    return Comparison(far, WAYS[scorer._sharing.reuse] + alone)
 
 
 def _plain(folder: Path, architecture: str) -> Any:
@@ -356,6 +357,7 @@ TILED: dict[str, Any] = {
         **{f"r{row}c{column}": f"<row_{row}_col_{column}>" for row in range(1, 4) for column in range(1, 4)},
     },
 }
+MINIMAX = ("image", "video", "start of image", "end of image")
 QWEN_IMAGES = {"class": "Qwen2VLImageProcessorPil"}
 OVERRIDES: dict[str, dict[str, Any]] = {
     "aya_vision": {
@@ -376,6 +378,13 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "glm_ocr": {"config": {"text_config": {"rope_parameters": MROPE}}, "images": {"class": "Glm46VImageProcessorPil"}},
     "glmga": {"config": {"text_config": {"rope_parameters": MROPE}}},
+    "hunyuan_vl": {
+        "special": {"image_token": "<img>", "image_start_token": "<im_start>", "image_end_token": "<im_end>"},
+        "image": "<im_start><img><im_end>",
+        "images": {"temporal_patch_size": 1},
+        "picture_token": "<img>",
+        "config": {"text_config": {"head_dim": 16, "rope_parameters": {**MROPE, "mrope_section": [2, 2, 2, 2]}}},
+    },
     "idefics3": TILED,
     "internvl": {"processor": {"image_seq_length": 4}},
     "janus": {"processor": {"num_image_tokens": 16}, "images": {"min_size": 8}},
@@ -400,8 +409,26 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "config": {"image_grid_pinpoints": PINPOINTS},
         "images": {"image_grid_pinpoints": PINPOINTS},
     },
+    "minimax_m3_vl": {
+        "config": {
+            "text_config": {
+                "layer_types": ["full_attention", "minimax_m3_sparse"],
+                **{"index_head_dim": 16, "index_n_heads": 2, "index_block_size": 8, "index_topk_blocks": 2},
+            }
+        },
+        "special": {f"mark{number}": f"]<]{name}[>[" for number, name in enumerate(MINIMAX)},
+        "image": "]<]image[>[",
+    },
     "mistral3": {"processor": PIXTRAL},
     "mistral_large4": {"processor": PIXTRAL},
+    "molmo2": {
+        "config": {
+            "vision_config": {"image_size": [SIDE, SIDE]},
+            "adapter_config": {"vision_feature_layer": [0, 1], "text_hidden_size": WIDTH},
+        },
+        "images": {"overlap_margins": [1, 1]},
+        "picture_token": "<im_patch>",
+    },
     "ovis2": {"picture_token": "<IMG_ATOM>", "processor": {"image_seq_length": 16}},
     "perception_lm": {"processor": {"patch_size": PATCH}},
     "qianfan_ocr": {

@@ -292,3 +292,41 @@ def test_a_hundred_thousand_pictures_scroll(address: str, many: ScoredSet, brows
     assert "<b>model</b>" in page.inner_text("select[name=set]")
     page.close()
     assert messages == []
+
+
+ODD_FILTERS = ["[]", "null", "5", '"x"', "true", "{", "", "1e999", "9" * 400, '{"gender": 5}', '{"gender": null}',
+    '{"gender": {}}', '{"gender": ["woman"]}', '{"nothing": "x"}', '{"\\ud800": "x"}', '{"a":' * 250 + "1" + "}" * 250,
+    "[" * 1200]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", ODD_FILTERS)
+def test_a_filter_that_is_none_is_told(where: str, client: TestClient) -> None:
+    for path, more in (("rank", {}), ("rank", {"surprising": "gender"}), ("nearest", {"value": 0.1})):
+        answer = get(client, f"api/{path}", set=0, prompt=0, where=where, **more)
+        assert answer.status_code == 400, (path, answer.text)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"surprising": "nothing"}, "no attribute 'nothing'"),
+        ({"surprising": "gender"}, "no group ''.\nIt has: man, woman"),
+        ({"surprising": "gender", "where": '{"gender": "robot"}'}, "no group 'robot'"),
+        ({"typical": "nothing"}, "no attribute 'nothing'"),
+        ({"prompt": 99}, "no prompt 99"),
+        ({"set": -1}, "no set -1"),
+        ({"limit": "x"}, "'x'"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_told(query: dict[str, object], told: str, client: TestClient) -> None:
+    answer = get(client, "api/rank", **({"set": 0, "prompt": 0} | query))
+    assert (answer.status_code, told in answer.text) == (400, True), answer.text
+
+
+def test_an_address_that_is_none_is_told(client: TestClient) -> None:
+    codes = {path: client.get(path).status_code for path in ("/%C3%A9/api/sheets", f"/{TOKEN}/api/sheets", "/", "//")}
+    assert set(codes.values()) == {404}
+    assert {client.get(f"/{each}/api/sets").status_code for each in ("%C3%A9", "%00", "x")} == {403}
+    assert get(client, "api/rank").text == "This cannot be answered: the question lacks 'set'."
+    assert get(client, "picture/9/0").status_code == 400
+    assert get(client, f"picture/{10**30}/{10**30}").status_code == 400

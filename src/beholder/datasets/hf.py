@@ -29,6 +29,7 @@ SETTINGS = {
     "split": Setting("", "one split, such as train or test; empty for all"),
     "image": Setting("", "the column with the pictures; empty for the only one there is"),
     "outside": folder.OUTSIDE,
+    "photographs": folder.PHOTOGRAPHS,
 }
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
@@ -142,7 +143,7 @@ def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
         raise DataError(f"{path}: the column {repeated[0]!r} occurs more than once.")
     if wanted and wanted not in schema.names:
         raise DataError(f"{path} has no column {wanted!r}. It has: {', '.join(schema.names)}.")
-    features = _features(schema)
+    features = _features(schema, path)
     declared = [name for name in schema.names if features.get(name, {}).get("_type") == "Image"]
     fitting = [wanted] if wanted else declared or [field.name for field in schema if _holds_bytes(field.type)]
     if len(fitting) > 1:
@@ -158,21 +159,25 @@ def _holds_bytes(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-def _features(schema: pa.Schema) -> dict[str, Entry]:
+def _features(schema: pa.Schema, path: str) -> dict[str, Entry]:
     """What `datasets` says of its columns."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        json.dumps(features, ensure_ascii=False).encode()
         return {name: feature for name, feature in features.items() if isinstance(feature, dict)}
+    except UnicodeEncodeError as error:
+        raise DataError(f"{path}: the names of its classes have half a character (a lone surrogate).") from error
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
 
 
 def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
     """The columns that can be attributes; class numbers by their names, lists and records left out."""
-    features, schema = _features(shard.table.schema), shard.table.schema
+    features, schema = _features(shard.table.schema, shard.path), shard.table.schema
     plain = [field.name for field in schema if field.name != shard.column and not pa.types.is_nested(field.type)]
     try:
-        table = pl.DataFrame(pl.from_arrow(shard.table.select(plain))) if plain else pl.DataFrame()
+        columns = shard.table.select(plain).replace_schema_metadata()
+        table = pl.DataFrame(pl.from_arrow(columns)) if plain else pl.DataFrame()
     except (PolarsError, PanicException) as error:
         raise DataError(f"{shard.path} cannot be read: {first_line(error)}") from error
     for name in plain:

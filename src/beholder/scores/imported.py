@@ -35,6 +35,7 @@ from beholder.models.served.protocol import (
     Cell,
     Garbled,
     NotProbabilities,
+    choices,
     first_tokens,
     log,
     part,
@@ -130,10 +131,10 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
                 f"{place}: the answer has no log-probabilities. lmms-eval keeps them for tasks whose output_type is "
                 "multiple_choice or loglikelihood."
             )
-        choices = [str(choice) for choice in about.get("choices") or (WORDS[0] if "prompt_id" in about else ())]
-        if len(choices) != len(found):
+        named = [str(choice) for choice in about.get("choices") or (WORDS[0] if "prompt_id" in about else ())]
+        if len(named) != len(found):
             raise BadScores(
-                f"{place}: there are {len(found)} log-likelihoods and {len(choices)} choices. Put the choices there "
+                f"{place}: there are {len(found)} log-likelihoods and {len(named)} choices. Put the choices there "
                 "too, in their order, as 'choices'."
             )
         try:
@@ -147,24 +148,24 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
             )
         if "prompt_id" in about:
             scores = scores._replace(channel="log_p_yes")
-            yes, others = _likelihoods(choices, logs, place)
+            yes, others = _likelihoods(named, logs, place)
             scores.cells.append((*key, yes))
             for name, value in others.items():
                 more.setdefault(name, []).append(value)
         else:
-            scores.cells.extend((key[0], choice, score) for choice, score in zip(choices, logs, strict=True))
+            scores.cells.extend((key[0], choice, score) for choice, score in zip(named, logs, strict=True))
     if drawn:
         cells = [read_draws(texts, Instruction("{}", *words)) for texts in drawn.values()]
         return _of_cells(list(drawn), cells, (*CHANNELS, *COUNTS), ())
     return scores
 
 
-def _likelihoods(choices: Sequence[str], logs: Sequence[float], place: str) -> tuple[float, dict[str, float]]:
+def _likelihoods(named: Sequence[str], logs: Sequence[float], place: str) -> tuple[float, dict[str, float]]:
     """The likelihood of the agreeing answer; with all spellings of both also of the other one, and of neither."""
-    agreeing, given = np.array(_agreeing(choices, place)), np.array(logs)
+    agreeing, given = np.array(_agreeing(named, place)), np.array(logs)
     yes, no = (float(np.logaddexp.reduce(given[side])) for side in (agreeing, ~agreeing))
     other = log(1.0 - math.exp(yes) - math.exp(no))
-    return yes, {"logit_true": yes, "log_p_no": no, "log_p_other": other} if len(choices) > 2 else {}
+    return yes, {"logit_true": yes, "log_p_no": no, "log_p_other": other} if len(named) > 2 else {}
 
 
 def _of_cells(
@@ -192,13 +193,13 @@ def _own(path: Path, rows: Sequence[Fields]) -> Scores:
     return Scores(cells, str(channel) if channel in UNITS else "score", notes)
 
 
-def _agreeing(choices: Sequence[str], place: str) -> list[bool]:
+def _agreeing(named: Sequence[str], place: str) -> list[bool]:
     """Which of the choices agree; the others deny."""
-    words = [choice.strip().casefold() for choice in choices]
+    words = [choice.strip().casefold() for choice in named]
     for yes, no in WORDS:
         if {*words} == {yes.casefold(), no.casefold()}:
             return [word == yes.casefold() for word in words]
-    raise BadScores(f"{place}: the choices are {', '.join(choices)}; with a prompt_id, Yes and No are expected.")
+    raise BadScores(f"{place}: the choices are {', '.join(named)}; with a prompt_id, Yes and No are expected.")
 
 
 def _inspect(path: Path) -> Scores:
@@ -241,10 +242,9 @@ def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tupl
     about = _about([sample.get("metadata")], place, "the sample's metadata")
     if "prompt_id" not in about:
         raise BadScores(f"{place}: it has no prompt_id. {WHERE} into the sample's metadata.")
-    choices = (sample.get("output") or {}).get("choices") or [{}]
     try:
-        tokens = first_tokens(choices[0])
-        answer = text_of(choices[0])
+        first = choices(sample.get("output"))[0]
+        tokens, answer = first_tokens(first), text_of(first)
     except Garbled as error:
         raise BadScores(f"{place}: {error}.") from error
     if part(about, ASKED).get("draws"):
@@ -260,6 +260,8 @@ def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tupl
 def _about(values: Iterable[object], place: str, where: str) -> Fields:
     for value in values:
         if isinstance(value, Mapping) and "image_id" in value:
+            if not isinstance(value.get("choices") or [], list):
+                raise BadScores(f"{place}: 'choices' must be a list of answers; it is {value['choices']!r}.")
             return value
     raise BadScores(f"{place}: nothing says of which image the answer is. {WHERE} into {where}.")
 
@@ -358,9 +360,9 @@ def read_score_file(path: Path, tasks: Sequence[Task]) -> ScoreFile:
             f"It has: {', '.join(names[:8])}{' …' if len(names) > 8 else ''}.\n"
             "Wide files have image_id and one column per prompt; long files have image_id, prompt_id, score."
         )
-    ids = [_text(value, path) for value in table.column(names.index(key)).to_pylist()]
+    ids = _texts(table.column(names.index(key)), path)
     if {"prompt_id", "score"} <= set(names):
-        prompts = [_text(value, path) for value in table.column(names.index("prompt_id")).to_pylist()]
+        prompts = _texts(table.column(names.index("prompt_id")), path)
         return _by_cell(path, ids, prompts, _numbers(table.column(names.index("score")), "score", path))
     columns = [i for i, name in enumerate(names) if name != key]
     known = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
@@ -543,10 +545,13 @@ def _refuse_infinite(values: Cells, where: str, path: Path) -> None:
         raise BadScores(f"{path}: {where} holds an infinite score. Leave a missing score empty (NaN).")
 
 
-def _text(value: object, path: Path) -> str:
-    if value is None:
+def _texts(column: pa.ChunkedArray, path: Path) -> list[str]:
+    if column.null_count:
         raise BadScores(f"{path}: a row has no id.")
-    return str(value).strip()
+    try:
+        return [str(value).strip() for value in column.to_pylist()]
+    except (ValueError, OverflowError) as error:  # a time beyond all calendars, or in a zone that is none
+        raise BadScores(f"{path}: ids of the type {column.type} cannot be read as texts.") from error
 
 
 def _uncovered(matrices: Sequence[ScoreMatrix]) -> Iterator[str]:

@@ -143,6 +143,8 @@ class ScoredSet:
 
     def surprising(self, prompt: int, by: str, group: str) -> Ints:
         """Pictures of a group that score least like it: nearest to the side on which the other groups lie."""
+        if group not in (names := self.groups(by).names):
+            raise UnknownName("group", group, names)
         scores, inside = self.scores[:, prompt], self.groups(by).mask(group)
         higher = np.nanmean(scores[inside]) > np.nanmean(scores[~inside]) if inside.any() and (~inside).any() else True
         return self.ranked(prompt, {by: group}, lowest=bool(higher))

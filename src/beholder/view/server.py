@@ -4,10 +4,9 @@ Every address begins with the token. Only GET is answered, only for the hosts na
 of another origin.
 """
 
-import json
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from beholder.core.errors import BeholderError
+from beholder.core.read import parse_json
 from beholder.core.types import Ints
 from beholder.report.report import short_names
 from beholder.view import Opening, PictureError, ScoredSet
@@ -72,13 +72,15 @@ class Viewer:
         """The work as an endpoint: with the right token, in a thread, and errors of ours as answers."""
 
         async def endpoint(request: Request) -> Response:
-            if not secrets.compare_digest(str(request.path_params["token"]), self._token):
+            if not secrets.compare_digest(request.path_params["token"].encode(), self._token.encode()):
                 return PlainTextResponse("Wrong token: use the address that `beholder view` printed.", 403)
             try:
                 return await run_in_threadpool(work, request)
             except PictureError as error:
                 return PlainTextResponse(str(error), 404)
-            except (BeholderError, ValueError, KeyError, IndexError) as error:
+            except KeyError as error:
+                return PlainTextResponse(f"This cannot be answered: the question lacks {error}.", 400)
+            except (BeholderError, ValueError) as error:
                 return PlainTextResponse(f"This cannot be answered: {error}", 400)
 
         return endpoint
@@ -107,10 +109,9 @@ class Viewer:
     def rank(self, request: Request) -> Response:
         """Pictures in the order of their scores, or those that surprise."""
         (scored, prompt), query = self._asked(request), request.query_params
-        where = json.loads(query.get("where", "{}"))
-        surprise, typical = query.get("surprising"), query.get("typical")
+        where, surprise, typical = labels(query), query.get("surprising"), query.get("typical")
         if surprise:
-            order = scored.surprising(prompt, surprise, str(where[surprise]))
+            order = scored.surprising(prompt, surprise, where.get(surprise, ""))
         elif typical:
             order = scored.typical(prompt, typical, where)
         else:
@@ -128,18 +129,26 @@ class Viewer:
     def nearest(self, request: Request) -> Response:
         """The picture whose score is nearest to a value."""
         (scored, prompt), query = self._asked(request), request.query_params
-        place = scored.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
+        place = scored.nearest(prompt, float(query["value"]), labels(query))
         return JSONResponse(rows(scored, np.array([] if place is None else [place], dtype=int), prompt, None))
 
     def picture(self, request: Request) -> Response:
         """One picture, made small."""
-        scored = self._sets[int(request.path_params["set"])]
+        scored = _at(self._sets, request.path_params["set"], "set")
         side = int(request.query_params.get("side", "160"))
         return Response(scored.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
 
     def _asked(self, request: Request) -> tuple[ScoredSet, int]:
         scored = _at(self._sets, request.query_params["set"], "set")
         return scored, _at(range(len(scored.task.prompts)), request.query_params["prompt"], "prompt")
+
+
+def labels(query: Mapping[str, str]) -> dict[str, str]:
+    """The group of each attribute that is asked for."""
+    where = parse_json(query.get("where", "{}"), "where")
+    if not isinstance(where, dict) or not all(isinstance(group, str) for group in where.values()):
+        raise BeholderError('where names a group of each attribute, such as {"gender": "woman"}')
+    return where
 
 
 def _at(things: Sequence[T], place: str, kind: str) -> T:

@@ -297,9 +297,10 @@ def test_what_was_proved_is_checked_again_for_longer_prompts(
     assert any("which is slow" in note for note in scorer.notes)
 
 
-def test_nothing_is_shared_by_a_model_that_attends_to_a_choice_of_tokens(load: Load) -> None:
+@pytest.mark.parametrize("setting", [("index_topk", 64), ("layer_types", ["full_attention", "minimax_m3_sparse"])])
+def test_nothing_is_shared_by_a_model_that_attends_to_a_choice_of_tokens(load: Load, setting: Any) -> None:
     model = load("qwen2_5_vl")._loaded.model
-    model.config.get_text_config().index_topk = 64
+    setattr(model.config.get_text_config(), *setting)
     assert ways(model) == [Reuse.NOTHING]
 
 

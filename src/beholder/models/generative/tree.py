@@ -7,6 +7,7 @@ image tower's work be kept; one whose image tower reads the question (InstructBL
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -30,13 +31,14 @@ def ways(model: Module) -> list[Reuse]:
     """
     config, text = model.config.get_text_config(), language_model(model)
     known = model_type_of(model.config.model_type).reuse
-    if getattr(config, "index_topk", None):  # it attends to a choice of tokens, which a kept beginning may change
+    kinds = {*(getattr(config, "layer_types", None) or ()), *(getattr(config, "layers_block_type", None) or ())}
+    # Attention to a choice of tokens, which a kept beginning may change.
+    if getattr(config, "index_topk", None) or any(re.search("sparse|indexed|compressed", kind) for kind in kinds):
         known = Reuse.NOTHING
     if config.is_encoder_decoder:
         known = Reuse.FEATURES
     if known is not None:
         return list(dict.fromkeys([known, Reuse.NOTHING]))
-    kinds = {*(getattr(config, "layer_types", None) or ()), *(getattr(config, "layers_block_type", None) or ())}
     by_attention = kinds <= {"full_attention", "sliding_attention"}
     if text is None or not by_attention or any(isinstance(part, torch.nn.Conv1d) for part in text.modules()):
         return [Reuse.TRUNK, Reuse.NOTHING]
