@@ -34,7 +34,7 @@ from beholder.studies.study import Study
 
 def audit(
     models: Model | list[Model] | None = None,
-    studies: str | Study | Sequence[str | Study] | None = None,
+    studies: str | Study | Sequence[str | Study] | object | None = None,
     *,
     name: str | None = None,
     revision: str | None = None,
@@ -57,11 +57,16 @@ def audit(
     copied, and `name` says what to call them. Scores of a function are kept only if `name` and `revision` say what they
     belong to; `kind` says whether they are logits ("matching") or cosines ("contrastive", with `logit_scale`).
 
+    `dataset` is a name, a path, a DataFrame of polars or pandas, or a `datasets.Dataset`: with a column of paths or of
+    pictures. It may stand in the place of the studies: `audit(model, frame, prompts=["a kind person"], by="gender")`.
+
     `options` are the fields of `AuditOptions`, which are the options of `beholder audit`, and the studies' own options:
     `prompts="mine.csv", by="gender"`. Paths may be strings. `engine="ray"` (or `"ray://HOST:PORT"`) scores by Ray's
     workers.
     """
     identity = ModelIdentity(name, revision, kind, logit_scale)
+    if studies is not None and not isinstance(studies, str | Study | Sequence):
+        options, studies = {"dataset": studies, **options}, None
     several = models if isinstance(models, list) else [] if models is None else [models]
     if (name or revision) and len(several) != 1:
         raise UsageError("name= and revision= are those of one model. Audit the models one by one.")

@@ -29,9 +29,10 @@ from beholder.core.errors import UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.options import values_of
 from beholder.core.progress import silent
-from beholder.core.read import read_text
+from beholder.core.read import read_bytes
 from beholder.core.record import Record
 from beholder.core.results import KEY, place
+from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.datasets import require_asked
 from beholder.report.comparison import print_comparison
@@ -260,19 +261,20 @@ def verify_command(
     as_json: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Exit status: 0 if every row is as it was, 1 if a row changed, is gone or is new, or if findings.json says
-    something else than the rows.
+    """Exit status: 0 if every row is as it was, 1 if a row changed, is gone or is new, or if findings.json or
+    results.csv says something else than the rows.
     """
     run = load_run(folder)
     flags = {name: value for name, value in (("data", data), ("store", store)) if value}
     found = verify_run(run, *asked({**recorded_params(folder, flags), **flags}, quiet=quiet or as_json))
     counts = {"same": found.same, "changed": found.changed.height, "gone": found.gone.height, "new": found.new.height}
-    told = read_text(folder / "findings.json").encode() == run.findings_json()  # made of the rows, by this version
+    made = {"findings.json": run.findings_json(), "results.csv": as_csv(run.results)}  # of the rows, by this version
+    false = [name for name, data in made.items() if read_bytes(folder / name) != data]
     if as_json:
-        say_json({**counts, "findings": told, "rows": found.changed.to_dicts()})
+        say_json({**counts, "findings": "findings.json" not in false, "false": false, "rows": found.changed.to_dicts()})
     elif not quiet:
-        if not told:
-            say("findings.json does not say what the rows show. `beholder report` writes it anew.")
+        for name in false:
+            say(f"{name} does not say what the rows show. `beholder report` writes it anew.")
         for row in found.changed.head(LISTED).iter_rows(named=True):
             of = f"{row['metric']} {place(row)}".strip()
             was, now = (_number(row, end) for end in ("", "_now"))
@@ -283,7 +285,7 @@ def verify_command(
             f"{found.same:,} rows are as they were, {counts['changed']:,} changed, {counts['gone']:,} are gone, "
             f"{counts['new']:,} are new."
         )
-    raise typer.Exit(0 if found.holds and told else 1)
+    raise typer.Exit(0 if found.holds and not false else 1)
 
 
 def _number(row: dict[str, float | int | None], end: str) -> str:

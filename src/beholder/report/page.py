@@ -280,8 +280,10 @@ def caveats(report: Report) -> Iterator[str]:
         if part := facts.part_of(entry):
             yield f"Partial data: {part} images of {entry.get('name')}"
         yield from (f"{entry.get('name')}: {text}" for text in (*facts.conflicts(entry), *facts.unbalanced(entry)))
+        if entry.get("name") in report.photographs:
+            yield f"This file shows photographs of {entry.get('name')} ({entry.get('photographs')})"
     if any(drawn(str(entry.get("name"))) for entry in record.datasets):
-        yield "Drawn people, no photographs"
+        yield f"Drawn people{'' if report.photographs else ', no photographs'}"
     if record.settings.get("compat"):
         yield "Computed as printed, faults included"
     for section in report.sections:

@@ -19,6 +19,7 @@ AUDITED = {
     "perception": "beholder.studies.perception.study:PERCEPTION",
     "disparity": "beholder.studies.disparity.study:DISPARITY",
     "classics": "beholder.studies.classics.study:CLASSICS",
+    "pairs": "beholder.studies.pairs.study:PAIRS",
 }  # what `--study` takes
 OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}
 """Studies with a command of their own, or chosen by an option of their own."""
