@@ -21,6 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from beholder.core.errors import NO_FILE, NotAskable
+from beholder.core.files import remove_dead
 from beholder.core.options import OUTPUT, option
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
@@ -68,6 +69,7 @@ class Filled:
 def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptions | None = None) -> Filled:
     """Every task's matrix: from the store where it has the cells, from the model where it has not."""
     options = options or FillOptions()
+    remove_dead(store.root / scorer.spec.digest, "**/.*.part")
     digests = store.image_digests(verify=options.verify)
     try:
         with WorkersOnDemand(options) as workers:
