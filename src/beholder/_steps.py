@@ -68,6 +68,7 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
         ]
         run.record.add_model({**scorer.spec.as_dict(), "notes": notes})
         run.record.add_bad_images(done.bad_images)
+        run.record.add_copies(inquiry.dataset.name, done.copies)
     return done.matrices
 
 

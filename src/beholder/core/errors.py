@@ -67,6 +67,9 @@ class MissingData(DataError):  # noqa: N818
     """Something that should exist does not."""
 
 
+NO_FILE = "the file does not exist"  # why an image cannot be read
+
+
 class BadImage(DataError):  # noqa: N818
     """A file that cannot be read as a picture."""
 

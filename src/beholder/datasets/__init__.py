@@ -28,6 +28,8 @@ SOURCES = {
     "utkface-adults": "faces:UTKFACE_ADULTS",
     "glasshouse-design": "glasshouse:DESIGN",
     "glasshouse-objects": "glasshouse:OBJECTS",
+    "pairs": "pairs:SOURCE",
+    "glasshouse-pairs": "glasshouse:PAIRS",
 }
 DATASETS: "Catalog[DatasetSource]" = Catalog(
     "data set",

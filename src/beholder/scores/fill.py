@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.errors import NO_FILE
+from beholder.core.files import remove_dead
 from beholder.core.options import OUTPUT, option
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
@@ -57,15 +59,17 @@ class FillOptions(ReadOptions):
 
 @dataclass
 class Filled:
-    """The matrices, and the images that could not be read (address → reason)."""
+    """The matrices, the images that could not be read (address → reason), and how many are copies of another."""
 
     matrices: list[ScoreMatrix]
     bad_images: dict[str, str]
+    copies: int = 0
 
 
 def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptions | None = None) -> Filled:
     """Every task's matrix: from the store where it has the cells, from the model where it has not."""
     options = options or FillOptions()
+    remove_dead(store.root / scorer.spec.digest, "**/.*.part")
     digests = store.image_digests(verify=options.verify)
     try:
         with WorkersOnDemand(options) as workers:
@@ -81,13 +85,15 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
             matrices = (_by_product if isinstance(scorer, Embedder) else _by_pair)(tasks, store, filler)
     finally:
         digests.close()
+    copies = 0
     for matrix, task in zip(matrices, tasks, strict=True):
         keys = images.at(images.rows(matrix.images["uri"]))
         names = {"dataset": task.dataset.name, "revision": task.dataset.revision, "prompts": task.prompts.name}
         counts = {"images": matrix.images.height, "contents": len(np.unique(hashed(keys))), "asked": len(task.dataset)}
         manifest = {"task": task.name, **names, "prompts_digest": task.prompts.digest, **counts}
+        copies = max(copies, matrix.images.height - int(counts["contents"]))
         store.complete(scorer.spec, task.matrix_name(keys), manifest)
-    return Filled(matrices, filler.bad)
+    return Filled(matrices, filler.bad, copies)
 
 
 def _by_product(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[ScoreMatrix]:
@@ -205,7 +211,7 @@ class _Filler:
         self, scorer: Scorer, images: _Images, options: FillOptions, workers: WorkersOnDemand, digests: ImageDigests
     ) -> None:
         self.scorer, self.options, self.workers, self._digests = scorer, options, workers, digests
-        self.bad = dict.fromkeys(images.absent, "the file does not exist")
+        self.bad = dict.fromkeys(images.absent, NO_FILE)
         self.images = images
 
     def key(self, uri: str) -> str:

@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 
 from beholder.core.digests import SharedDigests, digest
 from beholder.core.errors import MissingData, RemoteError
-from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
+from beholder.core.files import Place, cache_folder, is_dead, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.remote import RemotePath
@@ -167,10 +167,10 @@ def remove_models(models: Sequence[StoredModel]) -> None:
 
 
 def leftovers(store: Store) -> list[Place]:
-    """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
+    """Blocks that were set aside, temporary files of ended processes (of other machines: a day old), removed models."""
     found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
     young = time.time() - 86400.0  # a temporary file of less than a day may still be in use
-    return sorted(path for path, status in found if path.suffix != ".part" or status.st_mtime < young)
+    return sorted(path for path, at in found if path.suffix != ".part" or at.st_mtime < young or is_dead(path))
 
 
 def remove_leftovers(paths: Sequence[Place]) -> None:
