@@ -17,7 +17,7 @@ from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import takes
 from beholder.cli.plan import Fit, fitting_studies
 from beholder.comparison.groups import people_of
-from beholder.core.errors import UnknownName, UsageError
+from beholder.core.errors import NO_FILE, UnknownName, UsageError
 from beholder.core.files import write_whole
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
@@ -99,7 +99,10 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
 def report_lines(found: Result) -> Iterator[str]:
     """The same for a person."""
     bad = found["unreadable"]
-    state = f"{len(bad):,} cannot be read" if bad else "all can be read"
+    lost = sum(reason == NO_FILE for reason in bad.values())
+    faults = [f"{number(lost, 'row')} without a picture"] * bool(lost)
+    faults += [f"{len(bad) - lost:,} cannot be read"] * (len(bad) > lost)
+    state = ", ".join(faults) or "all can be read"
     yield f"{found['name']}: {found['images']:,} images, {state}."
     yield from (f"  {image}: {reason}" for image, reason in list(bad.items())[:NAMED])
     yield from _more(len(bad))

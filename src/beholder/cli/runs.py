@@ -195,6 +195,8 @@ def view_command(
         raise MissingExtra("The viewer", "view") from error
     places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
     opened = [(folder, load_run(folder)) for folder in runs]
+    for _, run in opened:
+        run.places = places
     sets = scored_sets(opened, places)
     opens = opening(sets, [run for _, run in opened], finding)
     try:
@@ -205,9 +207,9 @@ def view_command(
     token = secrets.token_urlsafe(24)
     if host != LOOPBACK:
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
-    note(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)")
+    note(f"View: http://{host}:{listener.getsockname()[1]}/{token}/  (Ctrl-C ends it)")
     allowed = None if host == LOOPBACK else [host]
-    config = uvicorn.Config(viewer(sets, token, allowed, opens), log_level="warning", access_log=False)
+    config = uvicorn.Config(viewer(sets, token, allowed, opens, opened), log_level="warning", access_log=False)
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -103,6 +103,11 @@ class Record:
         named = {masked(uri): why for uri, why in reasons.items()}
         self.bad_images += [{"image": uri, "reason": why} for uri, why in named.items() if uri not in known]
 
+    def add_copies(self, dataset: str, copies: int) -> None:
+        """How many images of a data set have the bytes of another, once."""
+        note = f"{dataset}: images that are copies of another: {copies:,} (they make intervals too narrow)"
+        self.notes += [note] if copies and note not in self.notes else []
+
     def as_json(self) -> bytes:
         """The file `run.json`; it has no credentials."""
         return masked(json.dumps(asdict(self), indent=1, ensure_ascii=False)).encode("utf-8", "replace")

@@ -11,6 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from beholder.chapter.chapter import Table
 from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import drawn, number
 from beholder.core.files import write_whole
+from beholder.core.record import Record
 from beholder.core.results import WITHIN
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS, load_dataset
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 
 TEMPLATES = Path(__file__).parent / "templates"
+READ_FROM = ("--data", "--store", "--set")  # options of an audit that `beholder view` needs too
 FEW = 5  # lists up to this long are shown open
 
 
@@ -69,8 +72,9 @@ def save_page(path: Path, text: str) -> Path:
     return path
 
 
-def render(report: Report, folder: str = "RUN") -> str:
-    """The page as text; equal runs give equal pages. `folder` is the run's, for the commands on the page."""
+def render(report: Report, folder: str = "RUN", viewer: str = "") -> str:
+    """The page as text; equal runs give equal pages. `folder` is the run's, for the commands on the page; on a page
+    that a viewer shows, addresses of findings begin with `viewer`."""
     prepare()
     record, places = report.record, zip(report.sections, headings(report.sections), strict=True)
     cards, headline = answers(report), first_headline(report, title(report))
@@ -89,7 +93,7 @@ def render(report: Report, folder: str = "RUN") -> str:
         proof=next(iter(pictures.get(headline.finding.id, [])), None) if headline.finding else None,
         trust=list(trust(report, list(dict.fromkeys(caveats(report))))),
         subtitle=subtitle(report),
-        view=f"beholder view {shlex.quote(folder)} --finding",
+        view=viewer or view_command(record, folder),
         measured=report.results["value"].is_not_null().any(),
         facts=facts.run_facts(record),
         command=facts.command(record),
@@ -111,6 +115,13 @@ def rendered(template: str, scripts: Sequence[str] = (), *, library: str | None 
     texts = [*([] if library is None else [library]), *map(template_text, scripts)]
     css = template_text("page.css") + template_text("ledger.css")
     return environment().get_template(template).render(css=css, scripts=texts, policy=policy(texts), **values)
+
+
+def view_command(record: Record, folder: str) -> str:
+    """The command that opens the pictures of a finding: on the data and the store that the run was told."""
+    words = [part for word in record.command for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    told = [f"{name} {shlex.quote(value)} " for name, value in pairwise(words) if name in READ_FROM]
+    return f"beholder view {shlex.quote(folder)} {''.join(told)}--finding "
 
 
 def headings(sections: list[Section]) -> list[tuple[str, str]]:

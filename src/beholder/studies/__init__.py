@@ -18,6 +18,7 @@ AUDITED = {
     "gras": "beholder.studies.gras.study:GRAS",
     "perception": "beholder.studies.perception.study:PERCEPTION",
     "disparity": "beholder.studies.disparity.study:DISPARITY",
+    "classics": "beholder.studies.classics.study:CLASSICS",
     "pairs": "beholder.studies.pairs.study:PAIRS",
 }  # what `--study` takes
 OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}

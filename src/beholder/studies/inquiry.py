@@ -218,12 +218,14 @@ def add_not_compared(inquiry: Inquiry, results: pl.DataFrame, choice: DataChoice
     study, dataset = inquiry.study, inquiry.dataset
     known = {each["label"] for each in record.not_compared if each["study"] == study.name}
     judged = set(results.filter(pl.col("verdict").is_not_null())["subset"].drop_nulls())
+    absent = results.filter(pl.col("value").is_null())["note"].drop_nulls().to_list() if not judged else []
     for column in columns_of(dataset) if study.measures.every else ():
         asked = column.name in [column_in(dataset.table, name) for name in study.measures.compares]
         if asked and column.name not in known | judged:
             sizes = "" if column.role == "ignored" else f"no two groups have {FEWEST} people with a score: "
+            reason = absent[0] if absent else f"{sizes}{column.how}"
             part = "; only a part of the images was looked at (--limit)" if choice.limit else ""
-            record.add_not_compared(study.name, dataset.name, column.name, f"{sizes}{column.how}{part}")
+            record.add_not_compared(study.name, dataset.name, column.name, f"{reason}{part}")
 
 
 def as_asked(task: Task, name: str, record: Record) -> Task:

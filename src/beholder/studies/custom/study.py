@@ -290,6 +290,7 @@ LIMITATIONS = (
     "Groups may differ in what the data does not say, or in labels that they were not compared within (--within).",
 )
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
+ALWAYS_ALL = "{!r} is the only prompt of its level, and its share is always 100 %: add prompts that compete with it"
 ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}  # of a prompt by itself, by what the model gives
 
 
@@ -340,6 +341,10 @@ def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: 
     groups, everything, people = groups_of(matrix.images, by), [], people_of(matrix.images, options.person)
     for level in matrix.prompts["level"].unique(maintain_order=True).to_list():
         columns = list(_columns(matrix.level(level), level))
+        if not columns:
+            concept = matrix.level(level).prompts["concept"][0]
+            yield Row(AMONG[0], None, 0, PROBABILITY, concept=concept, template=level, note=ALWAYS_ALL.format(concept))
+            continue
         everything += columns
         scored = np.asarray(~np.isnan(np.stack([column.values for column in columns])).all(axis=0))
         yield from _mean_rows(columns, scored, people.codes, options)
@@ -377,7 +382,7 @@ def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     made: list[tuple[str, str, Array]] = []
     if cells.unit in ALONE:  # each prompt by itself: a detector's presence, or P(yes) of a model that answers in words
         made += [(ALONE[cells.unit], concept, cells.cells[:, j]) for j, concept in enumerate(concepts)]
-    if whole.gives("logit"):  # how belief is divided; the concepts of a detector do not compete
+    if whole.gives("logit") and len(concepts) > 1:  # how belief is divided; the concepts of a detector do not compete
         shares, correct = softmax(whole.logits), correct_cells(whole.prompts, whole.images)
         made += [("custom.probability", concept, shares[:, j]) for j, concept in enumerate(concepts)]
         if correct.any():
