@@ -133,7 +133,7 @@ def test_data_without_groups_are_refused_with_the_reason(tmp_path: Path):
 def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
     folder = people(24)
     fits = {each.study: each for each in fitting_studies(load_dataset(f"folder:{folder}"))}
-    assert {name for name, each in fits.items() if each.fits} == {"gras", "perception", "custom"}
+    assert {name for name, each in fits.items() if each.fits} == {"gras", "perception", "classics", "custom"}
     assert fits["apa"].why.startswith("to compare people it needs other columns than these: ")
     assert fits["disparity"].why.startswith("folder:people does not say what its images show")
     (folder / "people.csv").write_text("image,city\n" + "".join(f"{i:05}.png,{i % 2}\n" for i in range(24)))
