@@ -22,7 +22,7 @@ from beholder.models.spec import ModelSpec
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.classics.chapter import planted
 from beholder.studies.classics.classes import class_rows
-from beholder.studies.classics.prompts import DRAWN, FACES, IMAGE_TESTS, SEVEN, retrieval_prompts
+from beholder.studies.classics.prompts import DRAWN, FACES, HURTFUL, IMAGE_TESTS, retrieval_prompts
 from beholder.studies.study import MeasureOptions
 
 
@@ -108,7 +108,7 @@ def test_first_choices_of_a_group_are_counted_and_beliefs_add_up(folder: Path):
 def test_words_that_hurt_are_on_the_page_only_on_request(folder: Path):
     audit(Colours(), folder, dataset="fairface")
     page = (folder / "run" / "report.html").read_text(encoding="utf-8")
-    hurtful = [*SEVEN[3:], "suspicious person", "thief"]
+    hurtful = [*HURTFUL[3:], "suspicious person", "thief"]
     assert [word for word in hurtful if word in page and word != "animal"] == []
     assert "Words that hurt" in page
     audit(Colours(), folder, dataset="fairface", show_words=True, out=folder / "shown")

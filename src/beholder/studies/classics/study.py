@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from beholder.comparison.groups import groups_of, people_of, strata_of
+from beholder.comparison.groups import people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task, between_pictures
-from beholder.studies.classics.classes import COMPARED, class_rows
+from beholder.studies.classics.classes import COMPARED, class_rows, compared_groups
 from beholder.studies.classics.images import image_rows, tested
 from beholder.studies.classics.prompts import DRAWN, FACES, Classes, ImageTest, retrieval_prompts
 from beholder.studies.classics.retrieval import retrieval_rows
@@ -54,7 +54,7 @@ def classics_study(*, words: bool = False) -> Study:
         if LABELS in matrices:
             yield from class_rows(matrices[LABELS], _design(matrices[LABELS]), options, words=words)
         if RETRIEVAL in matrices:
-            yield from retrieval_rows(matrices[RETRIEVAL], options, words=words)
+            yield from retrieval_rows(matrices[RETRIEVAL], options)
         if IMAGES in matrices:
             yield from image_rows(matrices[IMAGES], options)
 
@@ -106,7 +106,7 @@ CLASSICS = classics_study()
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     """Which gap in the share of a category can be found: all attributes, categories and lists are one family."""
     people, planned = people_of(dataset.table, options.person), []
-    every = groups_of(dataset.table, [name for name in COMPARED if name in dataset.table.columns])
+    every = compared_groups(dataset.table)
     labels = pl.DataFrame({groups.attribute: groups.labels() for groups in every})
     for groups in every:
         strata = strata_of(labels, groups.large(people), labels.columns, people)
@@ -122,7 +122,6 @@ TRIED = Classes(
     lists={"made": tuple(f"class {place}" for place in range(6))},
     templates={"made": "{}"},
     categories={"odd": ("class 1", "class 3", "class 5")},
-    judged=("odd",),
 )
 
 
