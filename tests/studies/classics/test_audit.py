@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -144,9 +145,10 @@ def test_a_model_that_believes_what_captions_imply_has_the_planted_beliefs():
     matrix = ScoreMatrix("labels", table, prompts, ("score",), logits[:, :, None], dataset=dataset)
     rows = class_rows(matrix, DRAWN, MeasureOptions(draws=100, shuffles=200))
     results = results_table(rows, study="classics", model="glasshouse/contrastive", dataset="glasshouse")
-    found = list(planted(results))
+    found = dict(planted(results))
     assert len(found) == 4
-    assert [each.row["value"] for each in found] == pytest.approx([float(each.known) for each in found], abs=1e-3)
+    assert all(found.values())
+    assert all(re.fullmatch(r".*planted (\d\.\d{3}), found \1", text) for text in found), found
 
 
 def test_retrieval_asks_the_released_prompts():
