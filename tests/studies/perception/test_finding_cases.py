@@ -91,8 +91,8 @@ def test_findings_point_to_rows_as_they_are_stored():
 @pytest.mark.slow
 def test_every_finder_has_a_case():
     kinds = {finding.kind for table in CASES.values() for finding in perception_findings(table)}
-    assert kinds == {*KINDS.values(), "variant", "neutral", "ratings"}
-    assert len(FINDERS) == len(kinds) + 1  # two of them tell of a variant
+    assert kinds == {*KINDS.values(), "variant", "neutral", "ratings", "mirror"}
+    assert len(FINDERS) == len(kinds)  # two of them tell of a variant, and one of order and groups
     verdicts = {finding.verdict for table in CASES.values() for finding in perception_findings(table)}
     assert verdicts == {DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED}
 

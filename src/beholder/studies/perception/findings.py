@@ -15,6 +15,7 @@ from beholder.chapter.numbers import number as counted
 from beholder.comparison.family import DIFFERENCE, FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.comparison.groups import CROSSING
 from beholder.core.types import Entry
+from beholder.studies.mirror import mirror_findings
 from beholder.studies.perception.bias import top_size
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTERACTIONS, MEAN
@@ -422,34 +423,15 @@ def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(row, "neutral", f"Subtracting the neutral prompt {moved}", sentence, verdict=FACT)
 
 
-def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
-    rated = metric_rows(part, "rating_r", absent=True)
-    rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
-    if not rows:
-        for row in rated.head(1).to_dicts():
-            sentence = f"Of {counted(rated.height, 'rated trait')}, none could be compared: the table says why."
-            yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
-        return
-    clear = [row for row in rows if found(row)]
-    agree, of = [row for row in clear if row["value"] > 0], counted(len(rows), "trait")
-    headline = f"It is not found to order {rows[0]['subset']}s as people do on any trait"
-    if clear:
-        way = "as people do" if agree else "opposite to people's ratings"
-        headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}"
-    departures = decided(part, "rating_departure")[1][:1]
-    sentence = f"{'; '.join(map(_trait, rows[:8]))}."
-    for row in departures:
-        way, far = "above" if row["value"] > 0 else "below", number({**row, "value": abs(row["value"])})
-        size = f"{far} standard deviations {way} people's ratings ({bounds(row)})"
-        sentence += f" The widest departure that is found is on {dimension(row['concept'])} of {row['group']}: {size}."
-    if agree and len(agree) < len(clear):
-        sentence += f" The opposite order is found on {len(clear) - len(agree)} of {of}."
-    yield finding(rows[0], "ratings", headline, sentence, verdict=verdict_of_rows(rows), more=[*rows[1:8], *departures])
-
-
-def _trait(row: Result) -> str:
-    interval = f"{bounds(row)}, " if has_interval(row) else ""
-    return f"{dimension(row['concept'])} r = {number(row)} ({interval}n = {row['n']})"
-
-
-FINDERS = (_variant, _no_neutral, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)
+FINDERS = (
+    _variant,
+    _no_neutral,
+    _effects,
+    _interactions,
+    _stand_out,
+    _gaps,
+    _markedness,
+    _ranking,
+    _neutral,
+    mirror_findings,
+)
