@@ -220,8 +220,10 @@ def test_omi_is_read_with_its_perceived_groups(data: Path):
     dataset = load_dataset("omi", data)
     assert len(dataset) == 251
     assert dataset.notes == ("753 of 1,004 faces have no picture here and are left out",)
-    (task,) = ratings_study().asks.tasks(dataset)
-    assert len(task.prompts) == 35
+    (task,) = ratings_study().asks.statements(dataset)
+    (questions,) = ratings_study().asks.tasks(dataset)
+    assert (len(task.prompts), len(questions.prompts)) == (35, 34)
+    assert "Is this a photo of a trustworthy person?" in questions.prompts.texts
     assert set(task.prompts.table["concept"]) == {"", *PHRASES}
 
 

@@ -18,7 +18,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
 from beholder.datasets.omi import ratings_file
 from beholder.glasshouse.planted import planted_ratings
-from beholder.prompts.prompt_set import prompt_set
+from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.mirror import mirror_metrics, mirror_rows, read_ratings
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
@@ -28,6 +28,12 @@ from beholder.studies.worlds import GENDER_ONLY, Trial, World
 TRAITS, WORK = "ratings", "labour"
 LABELS = ("gender", "race")
 NEUTRAL = "a photo of a person"
+QUESTION = Instruction(
+    "Instructions: Analyze the provided image and answer the following question with exactly one of these responses: "
+    "Yes or No. Question: {} Response format: Yes or No",
+    yes="Yes",
+    no="No",
+)
 PHRASES = dict(read_table(Path(__file__).with_name("traits.csv")).select("trait", "text").iter_rows())
 LABOUR = Metric(
     "ratings.labour",
@@ -70,18 +76,25 @@ def _ratings(dataset: Dataset | None, given: pl.DataFrame | None) -> pl.DataFram
 def ratings_study(given: pl.DataFrame | None = None, labour: pl.DataFrame | None = None) -> Study:
     """The study with the ratings that come with the data, or a user's own; and occupations, if there are any."""
 
-    def tasks(dataset: Dataset) -> list[Task]:
+    def tasks(dataset: Dataset, *, questions: bool = True) -> list[Task]:
+        """Questions to a model that answers in words; statements beside a neutral one to others."""
         rated, made = _ratings(dataset, given), []
         if rated is None and labour is None:
             raise UsageError(f"No single ratings come with {dataset.name}: name a table with --ratings.")
         if rated is not None:
-            asked = {trait: PHRASES.get(trait.lower(), f"a photo of a {trait} person") for trait in set(rated["trait"])}
-            rows = [{"text": NEUTRAL, "concept": "", "level": TRAITS}]
-            rows += [{"text": text, "concept": trait, "level": TRAITS} for trait, text in sorted(asked.items())]
+            rows = [] if questions else [{"text": NEUTRAL, "concept": "", "level": TRAITS}]
+            for trait in sorted(set(rated["trait"])):
+                text = PHRASES.get(trait.lower(), "" if questions else f"a photo of a {trait} person")
+                asked = f"Is this {text}?" if text else f"Is the person in the image {trait}?"
+                rows.append({"text": asked if questions else text, "concept": trait, "level": TRAITS})
             made.append(Task(TRAITS, dataset, prompt_set(TRAITS, rows)))
         if labour is not None:
             dataset.attribute("gender")
-            rows = [{"text": row["text"], "concept": row["occupation"], "level": WORK} for row in labour.to_dicts()]
+            said = "Is this {}?" if questions else "{}"
+            rows = [
+                {"text": said.format(row["text"]), "concept": row["occupation"], "level": WORK}
+                for row in labour.to_dicts()
+            ]
             made.append(Task(WORK, dataset, prompt_set(WORK, rows)))
         return made
 
@@ -101,7 +114,14 @@ def ratings_study(given: pl.DataFrame | None = None, labour: pl.DataFrame | None
         question="Where does a model rate faces as people do, and what does it add or leave out?",
         citation="our own; ratings of One Million Impressions: Peterson and others, Deep models of superficial face "
         "judgments (PNAS 2022)",
-        asks=Asks(datasets=("omi", FACES_NAME), tasks=tasks, reference_models=("glasshouse/generative", "null")),
+        asks=Asks(
+            datasets=("omi", FACES_NAME),
+            tasks=tasks,
+            statements=partial(tasks, questions=False),
+            layouts=(partial(tasks, questions=False),),
+            instruction=QUESTION,
+            reference_models=("glasshouse/generative", "null"),
+        ),
         measures=Measures(functions=(measure,), metrics=(*mirror_metrics("ratings"), LABOUR), compares=LABELS),
         tells=Tells(
             chapter="beholder.studies.ratings.chapter:CHAPTER",
