@@ -1,6 +1,7 @@
 """Ratings: people beside models. Where does a model rate faces as people do, and what does it add or leave out?"""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
