@@ -247,7 +247,7 @@ def planted_ratings() -> pl.DataFrame:
         draws = [Draws(0).uniform(f"{trait}/{row['image_id']}/{rater}") - 0.5 for rater in range(RATERS)]
         ratings = [level + of_face + SCATTER * draw for draw in draws]
         rows.append(
-            {"who": row["image_id"], "trait": trait, "mean": sum(ratings) / RATERS, "n": RATERS, "ratings": ratings}
+            {"who": row["image_id"], "trait": trait, "mean": sum(ratings) / RATERS, "n": RATERS, "single": ratings}
         )
     return pl.DataFrame(rows)
 

@@ -65,7 +65,7 @@ def mirror_metrics(study: str) -> tuple[Metric, ...]:
 
 
 def read_ratings(path: Path) -> pl.DataFrame:
-    """`who, trait, mean, n` of every face, and `ratings` where the table has single ones (a column `rating`)."""
+    """`who, trait, mean, n` of every face, and `single` where the table has single ones (a column `rating`)."""
     raw = read_table(path).with_columns(pl.all().cast(pl.String))
     raw = raw.rename({old: new for old, new in (("stimulus", "image"), ("attribute", "trait")) if old in raw.columns})
     if "image" not in raw.columns:
@@ -80,7 +80,7 @@ def read_ratings(path: Path) -> pl.DataFrame:
     keys = ["image", "trait"]
     if figures == ["rating"]:
         every = [pl.col("rating").mean().alias("mean"), pl.len().cast(pl.Float64).alias("n"), pl.col("rating")]
-        return table.group_by(keys, maintain_order=True).agg(every).rename({"image": "who", "rating": "ratings"})
+        return table.group_by(keys, maintain_order=True).agg(every).rename({"image": "who", "rating": "single"})
     if (twice := table.filter(table.select(keys).is_duplicated())).height:
         raise DataError(f"{path}: {twice['image'][0]!r} is rated on {twice['trait'][0]!r} more than once.")
     return table.select(pl.col("image").alias("who"), "trait", "mean", "n")
@@ -172,7 +172,7 @@ def _rated(
         return row._replace(note=join((f"fewer than {FEWEST_RATED} images to compare, or all alike", row.note)))
     ranks = f"Spearman {stats.spearmanr(means[both], model[both]).statistic:.2f}"
     first, second = (np.where(both, (each - each[both].mean()) / each[both].std(), np.nan) for each in (means, model))
-    single = human.filter(pl.Series(both))["ratings"].to_list() if "ratings" in human.columns else None
+    single = human.filter(pl.Series(both))["single"].to_list() if "single" in human.columns else None
     ceiling = ceiling_of(single, options.rng()) if single else None
     return Rated(row._replace(note=join((ranks, row.note))), first, second, ceiling)
 
@@ -259,7 +259,7 @@ def _order(part: pl.DataFrame) -> Iterator[Finding]:
     if not rows:
         for row in every.head(1).to_dicts():
             sentence = f"Of {numbers.number(every.height, 'rated trait')}, none could be compared: the table says why."
-            yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
+            yield finding(row, "order", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
         return
     clear = [row for row in rows if row["verdict"] == DIFFERENCE]
     agree, of = [row for row in clear if row["value"] > 0], numbers.number(len(rows), "trait")
@@ -271,7 +271,7 @@ def _order(part: pl.DataFrame) -> Iterator[Finding]:
     sentence = f"{'; '.join(_trait(row, ceilings.get(row['concept'])) for row in rows[:8])}."
     if agree and len(agree) < len(clear):
         sentence += f" The opposite order is found on {len(clear) - len(agree)} of {of}."
-    yield finding(rows[0], "ratings", headline, sentence, verdict=verdict_of_rows(rows), more=rows[1:8])
+    yield finding(rows[0], "order", headline, sentence, verdict=verdict_of_rows(rows), more=rows[1:8])
 
 
 def _trait(row: Result, ceiling: float | None) -> str:
@@ -329,7 +329,7 @@ def mirror_tables(part: pl.DataFrame) -> Iterator[Table]:
     columns: list[Column] = [("n", "n"), ("r", _cell), other("ceiling"), other("corrected")]
     title, more = "Compared with people's ratings", len(rows) > MANY
     traits: list[Column] = [("Trait", "concept")]
-    yield tabled(part, rows, traits, columns, title=title, caption=caption, notes=notes, topic="ratings", long=more)
+    yield tabled(part, rows, traits, columns, title=title, caption=caption, notes=notes, topic="people", long=more)
     lines = [{**gap.people, "gap": gap} for gap in gaps_of(part)]
     left: list[Column] = [("Label", "subset"), ("Group", "group"), ("Against", "against"), ("Trait", "concept")]
     sides: list[Column] = [
@@ -344,7 +344,7 @@ def mirror_tables(part: pl.DataFrame) -> Iterator[Table]:
     )
     if lines:
         title = "What becomes of what people see"
-        yield tabled(part, lines, left, sides, title=title, caption=caption, topic="ratings", long=len(lines) > MANY)
+        yield tabled(part, lines, left, sides, title=title, caption=caption, topic="people", long=len(lines) > MANY)
 
 
 def _cell(row: Result | None) -> Cell:
@@ -367,4 +367,4 @@ def mirror_figures(part: pl.DataFrame) -> Iterator[Figure]:
         )
         caption = "In standard deviations; the traits on which people and the model differ most. Line: no difference."
         drawing = forest(rows, Axis("standard deviations"), landmark=0.0)
-        yield Figure(f"mirror-{label}-{group}", title, caption, drawing, "ratings", answers=("mirror", label))
+        yield Figure(f"mirror-{label}-{group}", title, caption, drawing, "people", answers=("mirror", label))

@@ -146,8 +146,8 @@ def test_single_ratings_and_means_are_read_alike(tmp_path: Path):
     single = [(who, "kind", value) for who in "ab" for value in (1, 2, 6)]
     one = read_ratings(write(tmp_path / "s.csv", single, "stimulus,attribute,rating"))
     two = read_ratings(write(tmp_path / "m.csv", [("a", "kind", 3, 3), ("b", "kind", 3, 3)], "image,trait,mean,n"))
-    assert one.drop("ratings").equals(two)
-    assert one["ratings"].to_list() == [[1, 2, 6], [1, 2, 6]]
+    assert one.drop("single").equals(two)
+    assert one["single"].to_list() == [[1, 2, 6], [1, 2, 6]]
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_raters_agree_on_age_and_hardly_on_who_looks_familiar(data: Path):
         pl.col("trait").is_in(["age", "familiar"])
     )
     ceilings = {
-        trait: ceiling_of(own["ratings"].to_list(), np.random.default_rng(1))
+        trait: ceiling_of(own["single"].to_list(), np.random.default_rng(1))
         for (trait,), own in rated.group_by("trait")
     }
     assert ceilings["age"] > 0.99

@@ -65,11 +65,11 @@ def rating_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 CHAPTER = Chapter(
-    topics={"ratings": "People and the model", "labour": "Who works in an occupation"},
+    topics={"people": "People and the model", "labour": "Who works in an occupation"},
     questions={
         "planted": Question("Does the audit find what was planted?", "planted", role=CHECK),
-        "mirror": Question("What does the model make of what people see in groups?", "ratings", "People"),
-        "ratings": Question("Does the model put faces in the same order as people do?", "ratings", role=KNOWS),
+        "mirror": Question("What does the model make of what people see in groups?", "people", "People"),
+        "order": Question("Does the model put faces in the same order as people do?", "people", role=KNOWS),
         "labour": Question(
             "Does the model give women the occupations in which women work?", "labour", "Who works there"
         ),
