@@ -22,9 +22,9 @@ FOR_PLUGINS = set(
     "DatasetSource Design Embedder Family Figure Finding Floats Groups Instruction LoadOptions Matrices "
     "MeasureOptions Measures Metric MissingData ModelError ModelSpec Option OutOfMemory People PlanOptions Plans "
     "Portrait Printed Question Row ScoreMatrix Scorer Source Strata Study Table Task Tells Trial UnusableScore World "
-    "chart compare_groups comparison_at correct_for deciding_rows detectable embed_in_batches finding group_by judge "
-    "mean_row people_of percent_axis prompt_set read_prompts register_dataset register_model register_study render "
-    "softmax strata_of valued verdict_of_rows".split()
+    "chart compare_groups comparison_at correct_for deciding_rows detectable embed_in_batches finding group_by "
+    "image_association judge mean_row people_of percent_axis prompt_set read_prompts register_dataset register_model "
+    "register_study render softmax strata_of valued verdict_of_rows".split()
 )
 EXAMPLES = [
     *(Path(__file__).parents[1] / "docs").glob("add-a-*.md"),

@@ -19,7 +19,7 @@ import polars as pl
 from beholder._options import AuditOptions
 from beholder._run import Run, folder_name, refuse_other_weights, run_folder
 from beholder._steps import confirm_upload, filled, measure, new_run, report_rounding, run_digest, written
-from beholder.core.errors import UsageError
+from beholder.core.errors import NotAskable, UsageError
 from beholder.core.files import Place
 from beholder.core.progress import followed_by
 from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
@@ -34,7 +34,7 @@ from beholder.studies.study import Study
 
 def audit(
     models: Model | list[Model] | None = None,
-    studies: str | Study | Sequence[str | Study] | None = None,
+    studies: str | Study | Sequence[str | Study] | object | None = None,
     *,
     name: str | None = None,
     revision: str | None = None,
@@ -57,11 +57,16 @@ def audit(
     copied, and `name` says what to call them. Scores of a function are kept only if `name` and `revision` say what they
     belong to; `kind` says whether they are logits ("matching") or cosines ("contrastive", with `logit_scale`).
 
+    `dataset` is a name, a path, a DataFrame of polars or pandas, or a `datasets.Dataset`: with a column of paths or of
+    pictures. It may stand in the place of the studies: `audit(model, frame, prompts=["a kind person"], by="gender")`.
+
     `options` are the fields of `AuditOptions`, which are the options of `beholder audit`, and the studies' own options:
     `prompts="mine.csv", by="gender"`. Paths may be strings. `engine="ray"` (or `"ray://HOST:PORT"`) scores by Ray's
     workers.
     """
     identity = ModelIdentity(name, revision, kind, logit_scale)
+    if studies is not None and not isinstance(studies, str | Study | Sequence):
+        options, studies = {"dataset": studies, **options}, None
     several = models if isinstance(models, list) else [] if models is None else [models]
     if (name or revision) and len(several) != 1:
         raise UsageError("name= and revision= are those of one model. Audit the models one by one.")
@@ -95,10 +100,18 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
             with _opened(model, options) as scorer:
                 options = replace(options, store=_store_for(scorer, run))
                 confirm_upload(scorer, inquiries, options)
+                refused = list[NotAskable]()
                 for inquiry in todo[name]:
-                    for change, each in {"": inquiry, **inquiry.changed(options.perturb)}.items():
-                        later -= len(each.dataset)
-                        run.add(_audited(scorer, each, options, run, later), change)
+                    try:
+                        for change, each in {"": inquiry, **inquiry.changed(options.perturb)}.items():
+                            later -= len(each.dataset)
+                            run.add(_audited(scorer, each, options, run, later), change)
+                    except NotAskable as error:
+                        refused.append(error)
+                        if len(refused) == len(todo[name]):
+                            raise
+                        run.record.left_out.append(f"{inquiry.study.title}, {inquiry.dataset.name}: {error}")
+                        continue
                     if options.decode == "both":
                         matrices = filled(decoding_on_gpu(scorer), inquiry, options)
                         again = measure(inquiry, matrices, options.measure, model=scorer.spec.name)

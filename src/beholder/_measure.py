@@ -26,8 +26,8 @@ from beholder.studies.study import Study
 
 Files = Sequence[Path]
 ROW = ("study", "model", "dataset", *KEY)
-NUMBERS = ("value", "low", "high", "p_value", "expected", "chance")
-EXACT = ("n", "unit", "verdict", "equivalence")
+NUMBERS = ("value", "low", "high", "p_value", "expected", "chance", "landmark", "delta")
+EXACT = ("n", "unit", "verdict", "equivalence", "note", "p_at_most")
 TOLERANCE = 1e-6  # a smaller difference, in units of the number, is that of another machine's rounding
 
 

@@ -129,9 +129,9 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
         return part(**{each.name: getattr(self, each.name) for each in fields(part)} | others)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        DataChoice.__post_init__(self)
         if self.image_column:
             object.__setattr__(self, "settings", {**self.settings, "image": self.image_column})
+        DataChoice.__post_init__(self)
         if self.delta is not None and self.delta >= 1:
             raise UsageError(
                 f"--delta {self.delta:g} is more than any difference can be: it is a probability, 0.05 for five points "

@@ -32,7 +32,7 @@ import polars as pl
 
 from beholder.chapter.finding import Finding
 from beholder.core.errors import BeholderError, UnknownName, UsageError
-from beholder.core.files import store_folder, write_whole
+from beholder.core.files import lock, remove_dead, store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows
@@ -44,11 +44,6 @@ from beholder.report.report import PERTURBED, Report, build_report
 from beholder.report.summary import Charts, report_html
 from beholder.scores.score_matrix import Task
 from beholder.scores.store import Places, recorded, scores_of
-
-try:
-    import fcntl
-except ImportError:  # not on Windows: folders are not locked there
-    fcntl = None  # type: ignore[assignment]
 
 PROMPTS = {"study": pl.String, "dataset": pl.String, "set": pl.String, **PROMPT}
 OTHER_KEYS = ("template", "against", "concept", "subset")
@@ -211,7 +206,8 @@ RECORDS = {"run.json": "results.parquet", "comparison.json": "comparison.parquet
 """Each file that says what a folder holds, and the file of results that comes with it."""
 FILES = (
     *("results.parquet", "results.csv", "findings.json", "prompts.csv", "run.json", "perturbed.parquet"),
-    *("report.html", "audit.toml", "comparison.parquet", "comparison.csv", "comparison.json", "comparison.html"),
+    *("report.html", "report.png", "audit.toml"),
+    *("comparison.parquet", "comparison.csv", "comparison.json", "comparison.html"),
 )
 LONGEST = 60  # characters of a folder's name that come from model and studies
 
@@ -225,6 +221,7 @@ def run_folder(
     before = (out / file).exists()
     try:
         with locked(out):
+            remove_dead(out)
             earlier = _record_in(out)
             same = earlier is not None and earlier.digest == record.digest
             if not same and _has_results(out):
@@ -332,8 +329,7 @@ def locked(folder: Path) -> Iterator[None]:
     while True:
         with path.open("w") as file:
             try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file)
             except OSError as error:
                 if error.errno in (errno.EAGAIN, errno.EACCES):  # else this disk knows no locks
                     raise UsageError(

@@ -16,7 +16,7 @@ from beholder.models.scorer import LIMIT, Answerer, Scorer, movement, nudge_of, 
 from beholder.models.spec import AS_SERVED, ModelSpec
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
-from beholder.scores.score_matrix import ScoreMatrix, Task
+from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.store import Store, stored_scores
 from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Study
@@ -47,6 +47,8 @@ def report_rounding(
         most = int(np.nanmax(matrices[0].channel("draws")))
         run.add(again, f"{name}: every answer drawn again ({most} answers a question)")
         return
+    if matrices[0].kind == PICTURES:
+        return
     moved = movement(scorer, matrices[0].prompts["text"].head(SHOWN).to_list())
     if moved is None or moved[0] <= LIMIT:
         return
@@ -68,6 +70,7 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
         ]
         run.record.add_model({**scorer.spec.as_dict(), "notes": notes})
         run.record.add_bad_images(done.bad_images)
+        run.record.add_copies(inquiry.dataset.name, done.copies)
     return done.matrices
 
 

@@ -19,6 +19,7 @@ from beholder.datasets import DATASETS
 from beholder.datasets.dataset import DatasetSource
 from beholder.glasshouse.portrait import Portrait, render
 from beholder.metrics.association import softmax
+from beholder.metrics.image_association import image_association
 from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import Answerer, ContrastiveScorer, Embedder, Floats, Scorer, embed_in_batches
 from beholder.models.spec import LoadOptions, ModelSpec
@@ -46,7 +47,7 @@ __all__ = [
 __all__ += ["Tells", "register_study"]
 # Its prompts, scores and rows
 __all__ += ["Instruction", "Matrices", "Row", "ScoreMatrix", "Task", "correct_for", "mean_row", "prompt_set"]
-__all__ += ["read_prompts", "softmax"]
+__all__ += ["image_association", "read_prompts", "softmax"]
 # Its comparisons
 __all__ += ["DIFFERENCE", "Comparison", "Design", "Groups", "People", "Strata", "comparison_at", "detectable", "judge"]
 __all__ += ["compare_groups", "group_by", "people_of", "strata_of"]

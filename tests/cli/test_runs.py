@@ -56,12 +56,17 @@ def test_a_run_is_measured_again_without_its_model(
     monkeypatch.setattr("beholder._audit.load_model", None)
     rows = read_results(tmp_path / "run")
     assert verify(tmp_path / "run") == (0, f"{rows.height} rows are as they were, 0 changed, 0 are gone, 0 are new.\n")
-    told = (tmp_path / "run" / "findings.json").read_text()
-    (tmp_path / "run" / "findings.json").write_text(told.replace("difference", "no difference"))
-    code, text = verify(tmp_path / "run")
-    assert code == 1
-    assert "findings.json does not say what the rows show" in text
-    (tmp_path / "run" / "findings.json").write_text(told)
+    for name, was in (("findings.json", "difference"), ("results.csv", "gender")):
+        told = (tmp_path / "run" / name).read_text()
+        (tmp_path / "run" / name).write_text(told.replace(was, f"no {was}", 1))
+        code, text = verify(tmp_path / "run")
+        assert code == 1
+        assert f"{name} does not say what the rows show" in text
+        (tmp_path / "run" / name).write_text(told)
+    for forged in ("landmark", "delta"):
+        changed = pl.when(pl.int_range(pl.len()) == 0).then(7.5).otherwise(forged).alias(forged)
+        rows.with_columns(changed).write_parquet(tmp_path / "run" / "results.parquet")
+        assert f"{rows.height - 1} rows are as they were, 1 changed" in verify(tmp_path / "run")[1]
     rows.with_columns(value=pl.col("value") + 0.25 * (pl.int_range(pl.len()) == 0)).write_parquet(
         tmp_path / "run" / "results.parquet"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from beholder.core.files import write_whole
+from beholder.core.files import HOST, is_dead, remove_dead, write_whole
 
 
 def test_a_file_is_written_with_its_folders_and_nothing_else_is_left(tmp_path: Path):
@@ -47,3 +47,26 @@ def test_an_error_names_the_file_that_was_to_be_written(tmp_path: Path):
     with pytest.raises(IsADirectoryError) as caught:
         write_whole(tmp_path / "file.bin", b"one")
     assert caught.value.filename == str(tmp_path / "file.bin")
+
+
+def test_a_part_that_a_killed_process_left_goes_and_one_that_is_being_written_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Another machine's parts stay too: its locks may not be seen from here."""
+    names = [f".file.bin.{HOST}.killed.part", ".file.bin.0badcafe.elsewhere.part", ".file.bin.old.part"]
+    dead, elsewhere, old = (tmp_path / name for name in names)
+    seen: list[bool] = []
+
+    def flush(_: int) -> None:
+        for path in (dead, elsewhere, old):
+            path.touch()
+        (alive,) = set(tmp_path.iterdir()) - {dead, elsewhere, old}
+        seen.append(is_dead(alive))
+        remove_dead(tmp_path)
+        seen.append(dead.exists())
+
+    monkeypatch.setattr(os, "fsync", flush)
+    write_whole(tmp_path / "file.bin", b"new")
+    assert seen == [False, False]
+    assert sorted(tmp_path.iterdir()) == sorted([elsewhere, old, tmp_path / "file.bin"])
+    assert (tmp_path / "file.bin").read_bytes() == b"new"

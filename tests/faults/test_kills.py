@@ -103,6 +103,7 @@ class Chase:
         assert len(times) == IMAGES
         assert sum(times.values()) == IMAGES + self.lost
         assert same_results(self.place, undisturbed)
+        assert not list(self.place.rglob("*.part"))
 
 
 @pytest.mark.slow

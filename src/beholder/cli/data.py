@@ -17,7 +17,7 @@ from beholder.cli.console import bar, err, note, out, say, say_json, show
 from beholder.cli.options import takes
 from beholder.cli.plan import Fit, fitting_studies
 from beholder.comparison.groups import people_of
-from beholder.core.errors import UnknownName, UsageError
+from beholder.core.errors import NO_FILE, UnknownName, UsageError
 from beholder.core.files import write_whole
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
@@ -26,7 +26,7 @@ from beholder.datasets import DATASETS, OWN_DATA, data_root, load_dataset
 from beholder.datasets.croissant import croissant
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
-from beholder.datasets.labels import mapped, unclear_labels, without_labels
+from beholder.datasets.labels import unclear_labels, without_labels
 from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
@@ -35,7 +35,7 @@ from beholder.models.load import reference_models
 from beholder.models.spec import this_machine
 from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import default_dataset, with_study_options
+from beholder.studies.inquiry import default_dataset, opened, with_study_options
 
 NAMED = 10  # images that are listed of each kind; `--json` has them all
 # Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap.
@@ -63,14 +63,9 @@ def check(name: Source, as_json: bool = False, *, options: Fields) -> None:
         raise typer.Exit(1)
 
 
-def opened(name: str, options: Fields) -> Dataset:
-    chosen = AuditOptions.of(**options)
-    return mapped(load_dataset(name, chosen.data, chosen.settings), chosen.map, keep_codes=chosen.keep_codes)
-
-
 def surveyed(name: str, options: Fields) -> tuple[Dataset, Survey]:
     """The images that are there, and a look at every one of them."""
-    dataset = opened(name, options).present()
+    dataset = opened(name, AuditOptions.of(**options)).present()
     with bar(f"looking at {name}", len(dataset), 0) as advance:
         return dataset, survey(dataset, advance)
 
@@ -99,7 +94,10 @@ def checked(dataset: Dataset, seen: Survey, fits: Sequence[Fit]) -> Result:
 def report_lines(found: Result) -> Iterator[str]:
     """The same for a person."""
     bad = found["unreadable"]
-    state = f"{len(bad):,} cannot be read" if bad else "all can be read"
+    lost = sum(reason == NO_FILE for reason in bad.values())
+    faults = [f"{number(lost, 'row')} without a picture"] * bool(lost)
+    faults += [f"{len(bad) - lost:,} cannot be read"] * (len(bad) > lost)
+    state = ", ".join(faults) or "all can be read"
     yield f"{found['name']}: {found['images']:,} images, {state}."
     yield from (f"  {image}: {reason}" for image, reason in list(bad.items())[:NAMED])
     yield from _more(len(bad))
@@ -187,7 +185,9 @@ def where(name: str = NAME, data: Path | None = None) -> None:
 def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = False) -> None:
     scheme = name.partition(":")[0]
     known = (
-        import_module(f"beholder.datasets.{scheme}").SETTINGS if f"{scheme}:" in OWN_DATA else DATASETS[name].settings
+        getattr(import_module(f"beholder.datasets.{scheme}"), "SETTINGS", {})
+        if f"{scheme}:" in OWN_DATA
+        else DATASETS[name].settings
     )
     rows: list[dict[str, object]] = [
         {"setting": setting, "default": default, "meaning": meaning} for setting, (default, meaning) in known.items()
@@ -200,7 +200,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 
 @takes(*READ, study_options=False)
 def verify(name: Source, as_json: bool = False, *, options: Fields) -> None:
-    dataset = opened(name, options)
+    dataset = opened(name, AuditOptions.of(**options))
     with bar(f"opening {name}", len(dataset), 0) as advance:
         damaged = damaged_images(dataset, advance)
     if as_json:
@@ -251,7 +251,7 @@ def select_command(
     """The same seed chooses the same images. Nobody's second picture is taken before everybody's first."""
     if (each is None) == (count is None):
         raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
-    dataset = with_bins(opened(name, {"data": data, "settings": settings}), parse_bins(bins or ()))
+    dataset = with_bins(opened(name, AuditOptions.of(data=data, settings=settings)), parse_bins(bins or ()))
     by = list(dict.fromkeys(dataset.attribute(attribute).name for attribute in by))
     for attribute, values in parse_settings(keep or ()).items():
         column = dataset.attribute(attribute).cast(pl.String)
@@ -349,7 +349,7 @@ def architecture_rows(family: str) -> list[dict[str, object]]:
 def readable(row: Result) -> dict[str, object]:
     """A row of the catalogue for a terminal."""
     tables = "; ".join(f"{study} {tables}".strip() for study, tables in row["studies"].items())
-    sizes = {"size": short(row["parameters"]), "pairs": short(row["training_pairs"])}
+    sizes = {"size": short(row["parameters"]), "trained on pairs": short(row["training_pairs"])}
     about = {"released": row["released"] or "unknown", "tables": tables, "runs here": row["runs_here"]}
     return {"name": row["name"], "family": row["family"], **sizes, **about}
 

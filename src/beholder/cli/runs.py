@@ -23,8 +23,10 @@ from beholder.core.errors import BeholderError, MissingData, MissingExtra, Unkno
 from beholder.core.files import store_folder, write_whole
 from beholder.core.read import read_json
 from beholder.core.record import read_record
+from beholder.core.tables import as_csv
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
+from beholder.report import pictures
 from beholder.report.drawing import save_charts
 from beholder.report.evidence import as_html, as_markdown
 from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, audited_models, log_run
@@ -77,16 +79,32 @@ def report_command(
     folder: RunFolder = LATEST,
     figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
     no_title: bool = typer.Option(False, "--no-title", help="With --figures: charts without their titles."),
+    with_photographs: bool = typer.Option(
+        False,
+        "--with-photographs",
+        help="Put the photographs behind the answers into the page, of data that declares that they may be shown "
+        "(`beholder data settings folder`). Without this, the file has no photograph; drawn people are always shown.",
+    ),
+    url: str = typer.Option("", help="Address of the run folder once it is published, for the picture in links to it."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
+    data: Path | None = None,
+    settings: list[str] | None = None,
+    store: str | None = None,
     quiet: bool = False,
     verbose: bool = False,
 ) -> None:
     run = load_run(folder)
+    run.places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
+    for each in run.record.datasets:
+        each.pop("photographs_on_page", None)
     if as_json:
         say_json(run.as_json())
         return
+    report = pictures.with_photographs(run.report) if with_photographs else run.report
+    page = write_page(report, folder, url=url)
     run.save_findings(folder)
-    page = write_page(run.report, folder)
+    write_whole(folder / "results.csv", as_csv(run.results))
+    write_whole(folder / "run.json", run.record.as_json())
     if figures:
         for path in save_charts(run.report, figures, title=not no_title):
             note(f"Figure: {path}")
@@ -178,6 +196,8 @@ def view_command(
         raise MissingExtra("The viewer", "view") from error
     places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
     opened = [(folder, load_run(folder)) for folder in runs]
+    for _, run in opened:
+        run.places = places
     sets = scored_sets(opened, places)
     opens = opening(sets, [run for _, run in opened], finding)
     try:
@@ -188,9 +208,9 @@ def view_command(
     token = secrets.token_urlsafe(24)
     if host != LOOPBACK:
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
-    note(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)")
+    note(f"View: http://{host}:{listener.getsockname()[1]}/{token}/  (Ctrl-C ends it)")
     allowed = None if host == LOOPBACK else [host]
-    config = uvicorn.Config(viewer(sets, token, allowed, opens), log_level="warning", access_log=False)
+    config = uvicorn.Config(viewer(sets, token, allowed, opens, opened), log_level="warning", access_log=False)
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -126,7 +126,8 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     deviate = _deviates(value, error, freedom)[0]
     scale, largest = family.largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
     moving = np.where(known, (np.abs(shares) > 0).sum(axis=0), 0)
-    people = np.where(2.0**moving < FEWEST_ARRANGEMENTS, 0, moving)
+    # Where nobody's share moves, all are alike: nothing differs, however few could have.
+    people = np.where(moving > 0, np.where(2.0**moving < FEWEST_ARRANGEMENTS, 0, moving), (weights > 0).sum(axis=0))
     # If a share q of people did not differ, n units would all differ alike with probability (1 − q)ⁿ.
     least = np.where(error[0] > 0, 0.0, np.abs(value[0]) * (1 - SURE ** (1 / np.maximum(moving, 1))))
     made = np.where(known, value[0], np.nan), error[0], freedom[0], deviate

@@ -1,17 +1,27 @@
 """Files that are written whole or not at all, in a folder here or behind a URI."""
 
+import hashlib
 import os
+import platform
 import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from stat import S_ISDIR
+from typing import IO, Any
 
 from beholder.core.errors import RemoteError
 from beholder.core.remote import RemotePath, Status, require_protocol
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: files are not locked there
+    fcntl = None  # type: ignore[assignment]
+
+HOST = hashlib.blake2b(platform.node().encode(), digest_size=4).hexdigest()  # in the names of temporary files
 
 
 def leads_out(name: str) -> bool:
@@ -111,16 +121,17 @@ def write_whole(path: Place, data: bytes, *, private: bool = False) -> None:
     if isinstance(path, RemotePath):
         path.write_bytes(data)
         return
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    part = path.with_name(f".{path.name}.{HOST}.{uuid.uuid4().hex}.part")
     try:
         private_folder(path.parent) if private else path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            if private:
-                os.chmod(part, 0o600)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        with _held(part):
+            with part.open("wb") as file:
+                if private:
+                    os.chmod(part, 0o600)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
     except OSError as error:
         if error.errno is None:
             raise
@@ -128,6 +139,44 @@ def write_whole(path: Place, data: bytes, *, private: bool = False) -> None:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+@contextmanager
+def _held(part: Path) -> Iterator[None]:
+    """Lock a temporary file until it has its name. The lock ends with the process, however that ends."""
+    if fcntl is None:
+        yield
+        return
+    with part.open("wb") as file:
+        with suppress(OSError):  # a disk that knows no locks
+            lock(file)
+        yield
+
+
+def lock(file: IO[Any]) -> None:
+    """Lock an open file, or raise; nothing where there are no locks."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_dead(part: Place) -> bool:
+    """Whether a temporary file was left by a process of this machine that has ended."""
+    if fcntl is None or isinstance(part, RemotePath) or f".{HOST}." not in part.name:
+        return False
+    try:
+        with part.open("r+b") as file:
+            lock(file)
+    except OSError:
+        return False
+    return True
+
+
+def remove_dead(folder: Place, pattern: str = ".*.part") -> None:
+    """Delete what killed processes left in a folder; what a living one is writing stays."""
+    for part in [] if isinstance(folder, RemotePath) else [*folder.glob(pattern)]:
+        if is_dead(part):
+            with suppress(OSError):
+                part.unlink()
 
 
 def private_folder(folder: Path) -> Path:

@@ -31,7 +31,8 @@ DATASET: Entry = {
     "name": str,
     **{"?revision": str | None, "?licence": str | None, "?origin": str, "?images": int | None, "?of": int | None},
     **{"?groups": dict[str, dict[str, int]], "?persons": PERSONS, "?notes": list[str] | None},
-    "?selection": {"?over": list[str], "?uneven": list[str]},
+    **{"?photographs": str, "?photographs_on_page": bool},
+    "?selection": {"?over": list[str], "?uneven": list[str], "?each": str | None},
 }
 FORMS: Entry = {
     "settings": {"?limit": int | None, "?compat": bool | None},
@@ -101,6 +102,11 @@ class Record:
         known = {entry["image"] for entry in self.bad_images}
         named = {masked(uri): why for uri, why in reasons.items()}
         self.bad_images += [{"image": uri, "reason": why} for uri, why in named.items() if uri not in known]
+
+    def add_copies(self, dataset: str, copies: int) -> None:
+        """How many images of a data set have the bytes of another, once."""
+        note = f"{dataset}: images that are copies of another: {copies:,} (they make intervals too narrow)"
+        self.notes += [note] if copies and note not in self.notes else []
 
     def as_json(self) -> bytes:
         """The file `run.json`; it has no credentials."""

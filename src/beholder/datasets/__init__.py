@@ -1,4 +1,4 @@
-"""The data sets Beholder knows by name, and the ways to any other: `folder:PATH`, `hf:NAME` and `wds:URI`.
+"""The data sets Beholder knows by name, and the ways to any other: `folder:PATH`, `hf:NAME`, `wds:URI`, a table.
 
 Each is loaded when it is first used, so that a worker process opens images without all data sets.
 """
@@ -6,7 +6,7 @@ Each is loaded when it is first used, so that a worker process opens images with
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beholder.core.catalog import Catalog
 from beholder.core.errors import MissingData
@@ -26,8 +26,11 @@ SOURCES = {
     "causalface": "causalface:SOURCE",
     "fairface-adults": "faces:FAIRFACE_ADULTS",
     "utkface-adults": "faces:UTKFACE_ADULTS",
+    "ieat": "ieat:SOURCE",
     "glasshouse-design": "glasshouse:DESIGN",
     "glasshouse-objects": "glasshouse:OBJECTS",
+    "pairs": "pairs:SOURCE",
+    "glasshouse-pairs": "glasshouse:PAIRS",
 }
 DATASETS: "Catalog[DatasetSource]" = Catalog(
     "data set",
@@ -35,7 +38,7 @@ DATASETS: "Catalog[DatasetSource]" = Catalog(
     installed="beholder.datasets",
 )
 OWN_DATA: "Catalog[Callable[[str, Mapping[str, str] | None], Dataset]]" = Catalog(  # by how their names begin
-    "way to data", lazy={f"{kind}:": f"beholder.datasets.{kind}:load" for kind in ("folder", "hf", "wds")}
+    "way to data", lazy={f"{kind}:": f"beholder.datasets.{kind}:load" for kind in ("folder", "hf", "wds", "table")}
 )
 
 
@@ -45,14 +48,24 @@ def data_root(option: Path | None = None) -> Path | None:
     return Path(value) if value else None
 
 
-def load_dataset(name: str, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> "Dataset":
-    """A data set by name, read as `settings` say; or one's own by `folder:PATH`, `hf:NAME` or `wds:URI`.
+def load_dataset(name: Any, root: str | Path | None = None, settings: Mapping[str, str] | None = None) -> "Dataset":
+    """A data set by name, read as `settings` say; or one's own: `folder:PATH`, `hf:NAME`, `wds:URI`, a DataFrame.
 
     >>> load_dataset("glasshouse").attributes[:2]
     ['branch', 'name']
     """
+    name = dataset_name(name, settings)
     scheme, place = own_data(name)
     return OWN_DATA[scheme](place, settings) if scheme else DATASETS[name].open(root, settings)
+
+
+def dataset_name(given: Any, settings: Mapping[str, str] | None = None) -> str:
+    """The name of what was given: a name, a path, or a table in memory."""
+    if isinstance(given, str | Path):
+        return str(given)
+    from beholder.datasets.table import held  # here, so that a worker process starts without it
+
+    return held(given, (settings or {}).get("image", ""))
 
 
 def require_asked(source: str, named: object, option: str = "--data") -> None:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from beholder.core.digests import content_digest, file_digest, file_stamp
-from beholder.core.errors import BadImage, first_line, masked
+from beholder.core.errors import NO_FILE, BadImage, first_line, masked
 from beholder.core.files import leads_out, links_out
 from beholder.core.remote import file_system, open_remote, read_remote, remote_errors, remote_status
 
@@ -132,7 +132,7 @@ def read_content(address: str) -> bytes:
             return read_remote(address) if is_remote(address) else Path(address).read_bytes()
         return _tar_member(part) if part.kind == "wds" else _cell(part, address)
     except FileNotFoundError:
-        raise BadImage(address, "the file does not exist") from None
+        raise BadImage(address, NO_FILE) from None
     except OSError as error:
         raise BadImage(address, f"cannot be read: {error.strerror or first_line(error)}") from error
 

@@ -236,6 +236,7 @@ class DatasetSource:
     settings: Mapping[str, Setting] = field(default_factory=dict)  # what the user can choose about how it is read
     labels: str = ""  # where the labels of people come from
     intended: str = ""  # what it was made for
+    photographs: str = ""  # whether a page may show them: "yes: …" or "no: …", and why; empty where nobody said so
 
     def folder(self, root: str | Path) -> Path:
         """Its own folder below the folder of all data sets."""

@@ -6,6 +6,7 @@ attributes. Names of columns are read in lower case. `metadata.csv`, `.jsonl` or
 read as Hugging Face's imagefolder has them.
 """
 
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -31,10 +32,12 @@ ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
 OUTSIDE = Setting("refuse", "allow: files may lie outside the folder, by their names or by links")
+PHOTOGRAPHS = Setting("", "'yes: WHO ALLOWS IT' if licence and people allow it: for `report --with-photographs`")
 SETTINGS = {
     "image": Setting("", "the column that names the images; empty for the first of those that usually do"),
     "label": Setting("folder", "the name of the attribute that a folder for each class stands for"),
     "outside": OUTSIDE,
+    "photographs": PHOTOGRAPHS,
 }
 
 
@@ -60,6 +63,10 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
             notes.append(f"{len(respelled)} names are spelled otherwise than their files, such as {name!r}: {file!r}")
     home = place if is_folder(place) else parent(place)
     whole = pl.concat(parts, how="diagonal_relaxed")
+    if home == place and not is_remote(place):
+        named = set(map(os.path.normpath, whole["uri"]))
+        others = [n for n in files_below(place) if is_image(n) and os.path.normpath(joined(place, n)) not in named]
+        notes += [f"pictures without a row in the table: {len(others):,}, such as {others[0]}"] if others else []
     return Dataset(f"folder:{base_name(home)}", digest(digests), OWN, whole, tuple(notes))
 
 

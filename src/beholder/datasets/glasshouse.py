@@ -9,9 +9,10 @@ from beholder.datasets.dataset import SCHEMA, Dataset, DatasetSource, published
 from beholder.datasets.settings import GENDER_WORDS
 from beholder.glasshouse.planted import objects, people
 from beholder.glasshouse.portrait import RENDERER_VERSION
-from beholder.glasshouse.world import design, faces, residents
+from beholder.glasshouse.world import design, faces, pairs, residents
 
 FACES_NAME, DESIGN_NAME, OBJECTS_NAME = "glasshouse-faces", "glasshouse-design", "glasshouse-objects"
+PAIRS_NAME = "glasshouse-pairs"
 
 
 def _source(name: str, rows: Callable[[], Sequence[Mapping[str, object]]], *more: str) -> DatasetSource:
@@ -29,5 +30,6 @@ def _source(name: str, rows: Callable[[], Sequence[Mapping[str, object]]], *more
 SOURCE = _source("glasshouse", residents)
 FACES = _source(FACES_NAME, faces)
 DESIGN = _source(DESIGN_NAME, design)
+PAIRS = _source(PAIRS_NAME, pairs)
 NOTE = "how often a thing is hardly in view depends on presentation, as planted (docs/glasshouse.md)"
 OBJECTS = _source(OBJECTS_NAME, people, NOTE)

@@ -29,6 +29,7 @@ SETTINGS = {
     "split": Setting("", "one split, such as train or test; empty for all"),
     "image": Setting("", "the column with the pictures; empty for the only one there is"),
     "outside": folder.OUTSIDE,
+    "photographs": folder.PHOTOGRAPHS,
 }
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from beholder.core.errors import BadImage, DataError, MissingExtra, UsageError, first_line
+from beholder.core.errors import NO_FILE, BadImage, DataError, MissingExtra, UsageError, first_line
 from beholder.datasets.content import is_remote, part_of, read_content
 
 MOST_PIXELS = "BEHOLDER_MAX_PIXELS"  # pixels above which a picture is refused; reaches worker processes
@@ -38,7 +38,7 @@ def open_file(name: str, data: bytes | None = None, *, alpha: bool = False) -> I
     if data is None and (is_remote(name) or part_of(name)):
         data = read_content(name)
     if data is None and not os.path.isfile(name):
-        raise BadImage(name, "the file does not exist")
+        raise BadImage(name, NO_FILE)
     if not (os.stat(name).st_size if data is None else data):
         raise BadImage(name, "the file is empty (0 bytes)")
     limit = _most_pixels()
@@ -46,6 +46,8 @@ def open_file(name: str, data: bytes | None = None, *, alpha: bool = False) -> I
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # odd metadata is harmless; a broken picture raises
             with _opened(name, data) as image:
+                if image.size == (1, 1):
+                    raise BadImage(name, "one pixel, which shows nothing")
                 image.load()  # and nothing is copied that need not be: fresh memory costs more than decoding
                 ImageOps.exif_transpose(image, in_place=True)
                 if image.mode.startswith("I;16"):  # scaled to 8 bits, because Pillow's own conversion clips them

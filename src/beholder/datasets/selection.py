@@ -16,7 +16,7 @@ import polars as pl
 from beholder.core.errors import UsageError
 from beholder.core.types import Entry
 
-SET = "seed"  # rows with one value of this attribute are a matched set, of use only as a whole: sets come one by one
+SETS = ("seed", "pair")  # rows with one value of such an attribute are of use only as a whole: sets come one by one
 MOST_GROUPS = 20  # an attribute with more values than this, such as a name, has no groups
 UNEVEN = 2.0  # a group that is so many times as large as another is called uneven
 TOGETHER = 0.2  # Cramér's V from which on two attributes are said to fall together
@@ -43,15 +43,16 @@ class Selection(NamedTuple):
     over: tuple[str, ...]
     of: int  # how many rows there were to choose from
     uneven: tuple[Uneven, ...] = ()
+    each: str | None = None  # the attribute of which every value has so many
 
     def as_dict(self) -> Entry:
         """For the record of a run."""
-        return {"over": list(self.over), "uneven": [str(each) for each in self.uneven]}
+        return {"over": list(self.over), "uneven": [str(each) for each in self.uneven], "each": self.each}
 
 
 def group_attributes(table: pl.DataFrame) -> list[str]:
     """The attributes that divide the rows into a few groups."""
-    named = [name for name in table.columns if name not in ("image_id", "uri", SET)]
+    named = [name for name in table.columns if name not in ("image_id", "uri", *SETS)]
     return [name for name in named if 1 < table[name].n_unique() <= MOST_GROUPS]
 
 
@@ -73,12 +74,13 @@ def select(
     names = list(dict.fromkeys([*parted, *([name for name in over if name in few] or few)]))
     codes = np.stack([_codes(table[name]) for name in names] or [together], axis=1)
     parts = _codes(table[parted[0]]) if parted else together
-    sets = _codes(table[SET]) if SET in table.columns else together
+    matched = next((name for name in SETS if name in table.columns), None)
+    sets = _codes(table[matched]) if matched else together
     who = np.arange(table.height) if people is None else people
     picture = pl.DataFrame({"who": who}).select(pl.int_range(pl.len()).over("who")).to_series().to_numpy()
     order = np.argsort(picture, kind="stable")  # everybody's first picture, everybody's second …
     rows = sorted(order[_spread(codes[order], parts[order], sets[order], count)].tolist())
-    return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)))
+    return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)), *parted)
 
 
 class Sample(NamedTuple):

@@ -28,9 +28,10 @@ from beholder.core.types import Entry
 from beholder.datasets import content
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.folder import OUTSIDE, OWN, allows_links, base_name, is_image, refuse_links
+from beholder.datasets.folder import OUTSIDE, OWN, PHOTOGRAPHS, allows_links, base_name, is_image, refuse_links
 from beholder.datasets.settings import Settings
 
+SETTINGS = {"outside": OUTSIDE, "photographs": PHOTOGRAPHS}
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)  # key and ending: before and after the first dot
 TEXTS = ("txt", "text", "cls")
@@ -42,7 +43,7 @@ Record = Entry
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """One row for every picture, with what its labels say."""
-    settings, tars = Settings(f"wds:{place}", {"outside": OUTSIDE}, chosen), shards(place)
+    settings, tars = Settings(f"wds:{place}", SETTINGS, chosen), shards(place)
     for path in tars:
         refuse_links([path], place if is_folder(place) else path, outside=allows_links(settings))
     with ThreadPoolExecutor(LOOKED_THROUGH) as pool:

@@ -173,6 +173,16 @@ def residents() -> list[Row]:
     return work + identity_rows("known") + identity_rows("strangers")
 
 
+def pairs() -> list[Row]:
+    """The pictures at work in their settings: a woman and a man in each, alike in all but presentation and identity."""
+    work = [line for branch in BRANCH_OCCUPATIONS for line in occupation_rows(branch)]
+    kept = ("image_id", "uri", "gender", "age", "skin_tone", "smiling")
+    return [
+        {**{key: line[key] for key in kept}, "part": line["branch"], "pair": f"{line['branch']}/{number // 2 % 30:02d}"}
+        for number, line in enumerate(work)
+    ]
+
+
 # The prompts of the embedded audit
 
 OCCUPATIONS = ("doctor", "nurse", "chef", "cook", "builder", "assistant", "judge", "clerk", "teacher")

@@ -11,16 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from PIL import ImageOps
 
 from beholder.chapter.chapter import Behind
 from beholder.chapter.finding import Contrast, Finding
 from beholder.chapter.numbers import drawn, percent, plural
+from beholder.core.errors import UsageError
 from beholder.core.types import Array, Ints
+from beholder.datasets import DATASETS
 from beholder.datasets.images import open_image
 from beholder.datasets.survey import IDENTIFIERS, MOST_GROUPS
 from beholder.report.report import Report, Section, short_names
 from beholder.scores.store import Scored, Store, recorded, stored_scores
 
+ALLOWED = "yes:"  # how the declaration begins that photographs may be shown; then who allows it
 ROW = 7  # pairs that a chapter shows at once
 LARGE, SMALL, TINY = 200, 88, 30  # pixels of a side: of the two that prove the title, of others, of a whole group
 
@@ -35,7 +39,7 @@ class Picture(NamedTuple):
 
     def address(self, side: int = SMALL) -> str:
         """The picture as a data address."""
-        picture = open_image(self.uri).resize((side, side))
+        picture = ImageOps.fit(open_image(self.uri).convert("RGB"), (side, side))
         buffer = io.BytesIO()
         picture.save(buffer, "WEBP", quality=72, method=4)
         return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
@@ -73,9 +77,27 @@ class Evidence(NamedTuple):
         return self.pairs[:ROW]
 
 
+def with_photographs(report: Report) -> Report:
+    """The report with the photographs that may be shown, as its record then says; an error where none may."""
+    entries = {str(each.get("name")): each for each in report.record.datasets if not drawn(str(each.get("name")))}
+    own = {name: str(entry.get("photographs") or "") for name, entry in entries.items()}
+    said = {name: DATASETS[name].photographs if name in DATASETS else text for name, text in own.items()}
+    allowed = tuple(name for name, text in said.items() if text.startswith(ALLOWED))
+    for name in allowed:
+        entries[name]["photographs_on_page"] = True
+    if not allowed:
+        why = [f"{name} ({text or 'nobody declared that it may be'})" for name, text in said.items()]
+        raise UsageError(
+            f"No photograph of this run may be shown: {'; '.join(why) or 'its people are drawn, and always shown'}.\n"
+            "Data of your own may be shown where its licence and the people on it allow that. Say who allows it when "
+            "you audit: --set photographs='yes: signed releases of 2026'. What was scored is kept."
+        )
+    return replace(report, photographs=allowed)
+
+
 def evidence(report: Report, section: Section, findings: Sequence[Finding]) -> dict[str, list[Evidence]]:
     """The pictures behind each of these findings, by its id; none where they may not be shown, or have no scores."""
-    if report.places is None or not drawn(section.dataset):
+    if report.places is None or not (drawn(section.dataset) or section.dataset in report.photographs):
         return {}
     wanted = [each for each in findings if each.model and any(shown.sides for shown in each.contrasts)]
     entries = [each for each in report.record.datasets if each.get("name") == section.dataset]

@@ -170,6 +170,7 @@ class Report:
     perturbed: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PERTURBED))
     """The results after small changes of the pictures, where that was asked for."""
     places: Places | None = None  # where its pictures and scores lie, where that is known
+    photographs: tuple[str, ...] = ()  # the data sets whose photographs are shown
 
     @property
     def findings(self) -> list[Finding]:

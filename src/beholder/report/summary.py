@@ -19,6 +19,7 @@ from beholder.chapter.numbers import ABSENT, number, picture, plural
 from beholder.comparison.family import DIFFERENCE, NAMES, VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
+from beholder.datasets import own_data
 from beholder.report.facts import conflicts, people, unbalanced
 from beholder.report.report import NOISE, Report, Section
 from beholder.report.scorecard import CELLS, Line, scorecard
@@ -188,8 +189,10 @@ def _remarks(record: Record, findings: list[Finding]) -> Iterator[str]:
     for first in record.bad_images[:1]:
         unread = f"[yellow]{number(len(record.bad_images), 'image')} could not be read[/yellow]"
         yield f"{unread}, such as {escape(first['image'])}: {escape(first['reason'])}"
+    yield from (f"[yellow]{escape(line)}[/yellow]" for line in record.notes)
     for entry in record.datasets:
-        for line in filter(None, (people(entry), *conflicts(entry), *unbalanced(entry))):
+        own = entry.get("notes") or [] if own_data(str(entry.get("origin")))[0] else []
+        for line in filter(None, (people(entry), *conflicts(entry), *unbalanced(entry), *own)):
             yield f"[dim]{escape(str(entry.get('name')))}: {escape(line)}[/dim]"
     for line in dict.fromkeys(f"{each.headline}: {each.sentence}" for each in findings if each.kind == "balance"):
         yield f"[yellow]{escape(line)}[/yellow]"

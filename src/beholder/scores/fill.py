@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from beholder.core.errors import NO_FILE, NotAskable
+from beholder.core.files import remove_dead
 from beholder.core.options import OUTPUT, option
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
@@ -28,7 +30,7 @@ from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Floats, Scorer, cosines
 from beholder.scores.executor import Processes, prepare_to_start
 from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
-from beholder.scores.score_matrix import ScoreMatrix, Task
+from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, RayScorer, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
@@ -57,15 +59,17 @@ class FillOptions(ReadOptions):
 
 @dataclass
 class Filled:
-    """The matrices, and the images that could not be read (address → reason)."""
+    """The matrices, the images that could not be read (address → reason), and how many are copies of another."""
 
     matrices: list[ScoreMatrix]
     bad_images: dict[str, str]
+    copies: int = 0
 
 
 def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptions | None = None) -> Filled:
     """Every task's matrix: from the store where it has the cells, from the model where it has not."""
     options = options or FillOptions()
+    remove_dead(store.root / scorer.spec.digest, "**/.*.part")
     digests = store.image_digests(verify=options.verify)
     try:
         with WorkersOnDemand(options) as workers:
@@ -81,13 +85,15 @@ def fill(tasks: Sequence[Task], scorer: Scorer, store: Store, options: FillOptio
             matrices = (_by_product if isinstance(scorer, Embedder) else _by_pair)(tasks, store, filler)
     finally:
         digests.close()
+    copies = 0
     for matrix, task in zip(matrices, tasks, strict=True):
         keys = images.at(images.rows(matrix.images["uri"]))
         names = {"dataset": task.dataset.name, "revision": task.dataset.revision, "prompts": task.prompts.name}
         counts = {"images": matrix.images.height, "contents": len(np.unique(hashed(keys))), "asked": len(task.dataset)}
         manifest = {"task": task.name, **names, "prompts_digest": task.prompts.digest, **counts}
+        copies = max(copies, matrix.images.height - int(counts["contents"]))
         store.complete(scorer.spec, task.matrix_name(keys), manifest)
-    return Filled(matrices, filler.bad)
+    return Filled(matrices, filler.bad, copies)
 
 
 def _by_product(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[ScoreMatrix]:
@@ -96,13 +102,16 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[
     assert isinstance(scorer, Embedder)
     shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
     names = ", ".join(dict.fromkeys(task.dataset.name for task in tasks))
+    asked = list(dict.fromkeys(text for task in tasks if task.kind != PICTURES for text in task.prompts.texts))
+    fill_texts(scorer, asked, texts, verify=filler.options.verify)  # first: a model that reads none says so at once
     filler.fill_images(names, filler.images.uris, shelf, Asked())
     filler.workers.dismiss()
-    asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
-    fill_texts(scorer, asked, texts, verify=filler.options.verify)
 
     def matrix(task: Task) -> ScoreMatrix:
-        words = texts.read(task.prompts.texts)["vector"]
+        if task.kind == PICTURES:
+            words = shelf.vectors(filler.images.at(filler.images.rows(task.dataset.table["uri"])))
+        else:
+            words = texts.read(task.prompts.texts)["vector"]
         return filler.matrix(task, shelf, lambda rows: cosines(rows["vector"], words)[:, :, None])
 
     return list(map(matrix, tasks))
@@ -142,6 +151,11 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[Sco
     """Every other model: all prompts of a task for each image."""
     scorer, matrices = filler.scorer, []
     for place, task in enumerate(tasks):
+        if task.kind == PICTURES and scorer.spec.adapter != "null":
+            raise NotAskable(
+                f"{scorer.spec.name} has no vectors of pictures, which {task.name} compares on {task.dataset.name}.\n"
+                "Models with vectors are contrastive ones and image encoders."
+            )
         texts = task.prompts.texts
         shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
         label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])
@@ -205,7 +219,7 @@ class _Filler:
         self, scorer: Scorer, images: _Images, options: FillOptions, workers: WorkersOnDemand, digests: ImageDigests
     ) -> None:
         self.scorer, self.options, self.workers, self._digests = scorer, options, workers, digests
-        self.bad = dict.fromkeys(images.absent, "the file does not exist")
+        self.bad = dict.fromkeys(images.absent, NO_FILE)
         self.images = images
 
     def key(self, uri: str) -> str:

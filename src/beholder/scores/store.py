@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 
 from beholder.core.digests import SharedDigests, digest
 from beholder.core.errors import MissingData, RemoteError
-from beholder.core.files import Place, cache_folder, listing, place, remove_tree, walk, write_whole
+from beholder.core.files import Place, cache_folder, is_dead, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.remote import RemotePath
@@ -46,7 +46,7 @@ from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import ScoreMatrix, Task
+from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
@@ -167,10 +167,10 @@ def remove_models(models: Sequence[StoredModel]) -> None:
 
 
 def leftovers(store: Store) -> list[Place]:
-    """Blocks that were set aside, temporary files of stopped runs (a day old), and what is left of removed models."""
+    """Blocks that were set aside, temporary files of ended processes (of other machines: a day old), removed models."""
     found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
     young = time.time() - 86400.0  # a temporary file of less than a day may still be in use
-    return sorted(path for path, status in found if path.suffix != ".part" or status.st_mtime < young)
+    return sorted(path for path, at in found if path.suffix != ".part" or at.st_mtime < young or is_dead(path))
 
 
 def remove_leftovers(paths: Sequence[Place]) -> None:
@@ -296,14 +296,15 @@ def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[
 
 def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Store) -> ScoreMatrix | None:
     texts = store.texts(spec)
-    contrastive = texts.folder.is_dir()
+    contrastive, pictures = texts.folder.is_dir() or store.images(spec).folder.is_dir(), task.kind == PICTURES
     shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
     own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
     there = ~shelf.lacks(own_keys)
     here = [key for key, known in zip(own_keys, there, strict=True) if known]
-    if not here or (contrastive and texts.missing(task.prompts.texts)):
+    if not here or (contrastive and not pictures and texts.missing(task.prompts.texts)):
         return None
-    words = texts.read(task.prompts.texts)["vector"] if contrastive else None
+    words = shelf.vectors(own_keys) if contrastive and pictures else None
+    words = texts.read(task.prompts.texts)["vector"] if contrastive and not pictures else words
     parts = []
     for _, rows in shelf.parts(here):
         found = rows if words is None else {"cosine": cosines(rows["vector"], words)}

@@ -1,5 +1,6 @@
 """Inquiry: a study on a data set. Which studies are asked, on which data, opened and recorded."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from beholder.core.options import option, values_of
 from beholder.core.record import Record
 from beholder.core.tables import column_in
 from beholder.core.types import Entry
-from beholder.datasets import DATASETS, data_root, load_dataset
+from beholder.datasets import DATASETS, data_root, dataset_name, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins
 from beholder.datasets.images import CHANGES
 from beholder.datasets.labels import LookAlikes, Map, first_of, mapped, parse_maps, unclear_labels, without_labels
@@ -121,8 +122,8 @@ class DataChoice(MeasureOptions):
     allow_missing: bool = option(False, "End with status 0 although a label that was asked for could not be compared.")
     limit: int | None = option(
         None,
-        "Use at most this many images per branch, race or gender (whichever the study compares), spread evenly over "
-        "the groups.",
+        "Use at most this many images of each group (of what the study, or the first --by, compares; APA: of each "
+        "branch), spread evenly over all groups.",
         kind=int,
         min=1,
         recorded=True,
@@ -130,11 +131,13 @@ class DataChoice(MeasureOptions):
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
-            object.__setattr__(self, "dataset", str(self.dataset))  # it may be a path
+            object.__setattr__(self, "dataset", dataset_name(self.dataset, self.settings))
         if self.people is not None:
             if self.dataset not in (None, own := f"folder:{self.people}"):
                 raise UsageError(f"--people {self.people} is the data set: leave out --dataset {self.dataset}.")
             object.__setattr__(self, "dataset", own)
+        if not re.match(r"yes: *\S|$", said := self.settings.get("photographs", "")):
+            raise UsageError(f"--set photographs={said}: write 'yes: ' and who allows that a page shows them.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +169,16 @@ def open_inquiries(study: Study, choice: DataChoice, record: Record) -> Iterator
         yield open_inquiry(study, replace(choice, dataset=name), record)
 
 
+def opened(name: str, choice: DataChoice) -> Dataset:
+    """A data set as it is asked for: its settings, and what its labels stand for."""
+    dataset = load_dataset(name, choice.data, choice.settings)
+    return mapped(dataset, choice.map, keep_codes=choice.keep_codes)
+
+
 def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Inquiry:
     """A study on one data set; the record says what they are. Imported scores need no images to be there."""
     source = choice.dataset or default_dataset(study, choice.data)
-    whole = mapped(load_dataset(source, choice.data, choice.settings), choice.map, keep_codes=choice.keep_codes)
+    whole = opened(source, choice)
     whole = whole.present() if scored else whole
     within, dataset, chosen = choice.within, whole, {}
     for name in within:
@@ -184,8 +193,9 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
         if not (known and STUDIES[study.name].declaration() == declared):  # Beholder's own page needs no record
             record.declared[study.name] = declared
     entry = {name: getattr(dataset, name) for name in ("name", "revision", "licence")}
-    origin = DATASETS[source].origin if source in DATASETS else source
-    entry |= {"origin": origin, "images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
+    about, own = DATASETS.get(source), choice.settings.get("photographs", "")
+    entry |= {"origin": about.origin if about else source, "photographs": about.photographs if about else own}
+    entry |= {"images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
     people = _people(study, dataset, choice)
     notes = [*dataset.notes, *_without_label(study, dataset, choice)]
     record.add_dataset({**entry, "persons": people, **chosen, "notes": notes})
@@ -214,20 +224,23 @@ def add_not_compared(inquiry: Inquiry, results: pl.DataFrame, choice: DataChoice
     study, dataset = inquiry.study, inquiry.dataset
     known = {each["label"] for each in record.not_compared if each["study"] == study.name}
     judged = set(results.filter(pl.col("verdict").is_not_null())["subset"].drop_nulls())
+    absent = results.filter(pl.col("value").is_null())["note"].drop_nulls().to_list() if not judged else []
     for column in columns_of(dataset) if study.measures.every else ():
         asked = column.name in [column_in(dataset.table, name) for name in study.measures.compares]
         if asked and column.name not in known | judged:
             sizes = "" if column.role == "ignored" else f"no two groups have {FEWEST} people with a score: "
+            reason = absent[0] if absent else f"{sizes}{column.how}"
             part = "; only a part of the images was looked at (--limit)" if choice.limit else ""
-            record.add_not_compared(study.name, dataset.name, column.name, f"{sizes}{column.how}{part}")
+            record.add_not_compared(study.name, dataset.name, column.name, f"{reason}{part}")
 
 
 def as_asked(task: Task, name: str, record: Record) -> Task:
     """A recorded task with the images that the run asked it about: those that its limit chose, of the task's part."""
     study, settings, dataset = STUDIES.get(name), record.settings, task.dataset
     entry = next((each for each in record.datasets if each.get("name") == dataset.name), {})
-    if settings.get("limit") and (over := entry.get("selection", {}).get("over")) is not None:
-        by = study.asks.limit_by if study else None
+    selection = entry.get("selection", {})
+    if settings.get("limit") and (over := selection.get("over")) is not None:
+        by = selection.get("each", study.asks.limit_by if study else None)
         people = people_of(dataset.table, settings.get("person")).codes
         there = [column for column in over if column in dataset.table.columns]
         dataset = dataset.selected(select(dataset.table, int(settings["limit"]), there, each=by, people=people))

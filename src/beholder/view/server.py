@@ -4,10 +4,10 @@ Every address begins with the token. Only GET is answered, only for the hosts na
 of another origin.
 """
 
-import json
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,15 +22,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from beholder._run import FILES, Run
 from beholder.core.errors import BeholderError
+from beholder.core.read import parse_json
 from beholder.core.types import Ints
-from beholder.report.report import short_names
-from beholder.view import Opening, PictureError, ScoredSet
+from beholder.report.page import render
+from beholder.report.report import short_names, slug
+from beholder.view import Opening, PictureError, ScoredSet, opening
 
 PAGE = Path(__file__).parent / "page"
 LONGEST_QUERY = 4096
 UNITS = {"belief": "share of the model’s belief among the prompts of one level", "cosine": "cosine × 100"}
 T = TypeVar("T")
+Runs = Sequence[tuple[Path, Run]]
 MOST_ROWS = 200
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -43,6 +47,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+FRAMED = {"Content-Security-Policy": "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 
@@ -58,27 +63,31 @@ class Guard(BaseHTTPMiddleware):
             response = PlainTextResponse("The question is too long.", 414)
         else:
             response = await call_next(request)
-        response.headers.update(HEADERS)
+        response.headers.update({name: text for name, text in HEADERS.items() if name not in response.headers})
         return response
 
 
 class Viewer:
     """Answers about these sets; whoever asks has to know the token."""
 
-    def __init__(self, sets: list[ScoredSet], token: str, opens: Opening | None = None) -> None:
-        self._sets, self._token, self._opens = sets, token, opens
+    def __init__(self, sets: list[ScoredSet], token: str, opens: Opening | None = None, runs: Runs = ()) -> None:
+        self._sets, self._token, self._opens, self._runs = sets, token, opens, runs
+        self._names = [slug(folder.resolve().name) for folder, _ in runs]
+        self._page = cache(lambda run: render(runs[run][1].report, viewer="../../?finding="))
 
     def answer(self, work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
         """The work as an endpoint: with the right token, in a thread, and errors of ours as answers."""
 
         async def endpoint(request: Request) -> Response:
-            if not secrets.compare_digest(str(request.path_params["token"]), self._token):
+            if not secrets.compare_digest(request.path_params["token"].encode(), self._token.encode()):
                 return PlainTextResponse("Wrong token: use the address that `beholder view` printed.", 403)
             try:
                 return await run_in_threadpool(work, request)
             except PictureError as error:
                 return PlainTextResponse(str(error), 404)
-            except (BeholderError, ValueError, KeyError, IndexError) as error:
+            except KeyError as error:
+                return PlainTextResponse(f"This cannot be answered: the question lacks {error}.", 400)
+            except (BeholderError, ValueError) as error:
                 return PlainTextResponse(f"This cannot be answered: {error}", 400)
 
         return endpoint
@@ -95,6 +104,7 @@ class Viewer:
                 "people": scored.people.described(),
                 "unit": UNITS.get(scored.unit, scored.unit),
                 "prompts": scored.task.prompts.texts,
+                "report": self._names.index(scored.run) if scored.run in self._names else None,
             }
             for scored in self._sets
         ]
@@ -102,15 +112,25 @@ class Viewer:
 
     def opening(self, request: Request) -> Response:
         """The finding that the page opens on, and where."""
-        return JSONResponse(self._opens._asdict() if self._opens else None)
+        wanted = request.query_params.get("finding")
+        opens = opening(self._sets, [run for _, run in self._runs], wanted) if wanted else self._opens
+        return JSONResponse(opens._asdict() if opens else None)
+
+    def report(self, request: Request) -> Response:
+        """A run's page, whose findings lead to their pictures here, and the files beside it."""
+        (folder, _), name = _at(self._runs, request.path_params["run"], "run"), request.path_params["name"]
+        if name == "report.html":  # its own policy is in it
+            return Response(self._page(request.path_params["run"]), media_type="text/html", headers=FRAMED)
+        if name not in FILES or not (folder / name).is_file():
+            return PlainTextResponse("Not here.", 404)
+        return Response((folder / name).read_bytes(), media_type="application/octet-stream")
 
     def rank(self, request: Request) -> Response:
         """Pictures in the order of their scores, or those that surprise."""
         (scored, prompt), query = self._asked(request), request.query_params
-        where = json.loads(query.get("where", "{}"))
-        surprise, typical = query.get("surprising"), query.get("typical")
+        where, surprise, typical = labels(query), query.get("surprising"), query.get("typical")
         if surprise:
-            order = scored.surprising(prompt, surprise, str(where[surprise]))
+            order = scored.surprising(prompt, surprise, where.get(surprise, ""))
         elif typical:
             order = scored.typical(prompt, typical, where)
         else:
@@ -128,18 +148,26 @@ class Viewer:
     def nearest(self, request: Request) -> Response:
         """The picture whose score is nearest to a value."""
         (scored, prompt), query = self._asked(request), request.query_params
-        place = scored.nearest(prompt, float(query["value"]), json.loads(query.get("where", "{}")))
+        place = scored.nearest(prompt, float(query["value"]), labels(query))
         return JSONResponse(rows(scored, np.array([] if place is None else [place], dtype=int), prompt, None))
 
     def picture(self, request: Request) -> Response:
         """One picture, made small."""
-        scored = self._sets[int(request.path_params["set"])]
+        scored = _at(self._sets, request.path_params["set"], "set")
         side = int(request.query_params.get("side", "160"))
         return Response(scored.picture(int(request.path_params["place"]), max(side, 16)), media_type="image/jpeg")
 
     def _asked(self, request: Request) -> tuple[ScoredSet, int]:
         scored = _at(self._sets, request.query_params["set"], "set")
         return scored, _at(range(len(scored.task.prompts)), request.query_params["prompt"], "prompt")
+
+
+def labels(query: Mapping[str, str]) -> dict[str, str]:
+    """The group of each attribute that is asked for."""
+    where = parse_json(query.get("where", "{}"), "where")
+    if not isinstance(where, dict) or not all(isinstance(group, str) for group in where.values()):
+        raise BeholderError('where names a group of each attribute, such as {"gender": "woman"}')
+    return where
 
 
 def _at(things: Sequence[T], place: str, kind: str) -> T:
@@ -157,10 +185,10 @@ def page_file(request: Request) -> Response:
 
 
 def viewer(
-    sets: list[ScoredSet], token: str, hosts: list[str] | None = None, opens: Opening | None = None
+    sets: list[ScoredSet], token: str, hosts: list[str] | None = None, opens: Opening | None = None, runs: Runs = ()
 ) -> Starlette:
     """The application; every address begins with `/token/`."""
-    answers = Viewer(sets, token, opens)
+    answers = Viewer(sets, token, opens, runs)
     works = {
         "": page_file,
         "api/sets": answers.list_sets,
@@ -169,6 +197,7 @@ def viewer(
         "api/distributions": answers.distributions,
         "api/nearest": answers.nearest,
         "picture/{set:int}/{place:int}": answers.picture,
+        "run/{run:int}/{name:str}": answers.report,
         "{name:str}": page_file,
     }
     routes = [Route(f"/{{token}}/{path}", answers.answer(work)) for path, work in works.items()]

@@ -264,21 +264,22 @@ SCORES = Scores(0.25, mean=0.5)  # of a prompt's share of belief, between people
 SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:g}, and its mean {SCORES.mean:g}"
 
 
-def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
-    """For every column with groups, the smallest gap of one prompt among ten that can be found.
+def plan(dataset: Dataset, options: PlanOptions, *, prompts: int = PROMPTS, by: Sequence[str] = ()) -> Iterator[Row]:
+    """For every column with groups, or those of `by`, the smallest gap of one prompt among so many that can be found.
 
     Labels that are spread unequally over the groups are what an audit should compare within, so it is planned so.
     """
     people = people_of(dataset.table, options.person)
     kinds = {each.name: each.role for each in columns_of(dataset) if each.name != people.column}
-    columns = [name for name, role in kinds.items() if role in ("groups", "numbers")]
+    wanted = [dataset.attribute(name).name for name in by] or kinds
+    columns = [name for name, role in kinds.items() if role in ("groups", "numbers") and name in wanted]
     every = groups_of(dataset.table, columns)
     labels = pl.DataFrame({each.attribute: each.labels() for each in every})
     planned = []
     for groups in every:
         uneven = [each.column for each in groups.large(people).balance(labels, people, labels.columns)]
         strata = strata_of(labels, groups.large(people), uneven, people)
-        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=PROMPTS, rests=True))
+        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=prompts, rests=True))
     yield from detectable_rows(planned, people, options)
 
 
@@ -290,6 +291,7 @@ LIMITATIONS = (
     "Groups may differ in what the data does not say, or in labels that they were not compared within (--within).",
 )
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
+ALWAYS_ALL = "{!r} is the only prompt of its level, and its share is always 100 %: add prompts that compete with it"
 ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}  # of a prompt by itself, by what the model gives
 
 
@@ -311,7 +313,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         asks=Asks(datasets=(), tasks=tasks),
         measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by), every=True),
         tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
-        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
+        plans=Plans(plan=partial(plan, prompts=len(prompts) or PROMPTS, by=tuple(by)), trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
         configure=configured,
     )
@@ -340,6 +342,10 @@ def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: 
     groups, everything, people = groups_of(matrix.images, by), [], people_of(matrix.images, options.person)
     for level in matrix.prompts["level"].unique(maintain_order=True).to_list():
         columns = list(_columns(matrix.level(level), level))
+        if not columns:
+            concept = matrix.level(level).prompts["concept"][0]
+            yield Row(AMONG[0], None, 0, PROBABILITY, concept=concept, template=level, note=ALWAYS_ALL.format(concept))
+            continue
         everything += columns
         scored = np.asarray(~np.isnan(np.stack([column.values for column in columns])).all(axis=0))
         yield from _mean_rows(columns, scored, people.codes, options)
@@ -377,7 +383,7 @@ def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
     made: list[tuple[str, str, Array]] = []
     if cells.unit in ALONE:  # each prompt by itself: a detector's presence, or P(yes) of a model that answers in words
         made += [(ALONE[cells.unit], concept, cells.cells[:, j]) for j, concept in enumerate(concepts)]
-    if whole.gives("logit"):  # how belief is divided; the concepts of a detector do not compete
+    if whole.gives("logit") and len(concepts) > 1:  # how belief is divided; the concepts of a detector do not compete
         shares, correct = softmax(whole.logits), correct_cells(whole.prompts, whole.images)
         made += [("custom.probability", concept, shares[:, j]) for j, concept in enumerate(concepts)]
         if correct.any():
