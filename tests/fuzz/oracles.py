@@ -52,7 +52,7 @@ def plain(value: object) -> str | None:
         return None
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
-    text = unicodedata.normalize("NFC", str(value)).strip().lower()
+    text = unicodedata.normalize("NFC", str(value)).strip().lower().replace("infinity", "inf")
     if isinstance(value, int | float | np.number) or NUMBER.fullmatch(text):
         number = float(value if not isinstance(value, str) else text)
         return f"{number:.4e}" if np.isfinite(number) else None if np.isnan(number) else str(number)
@@ -209,9 +209,9 @@ def entries_of(path: Path) -> Any:
 def leaves(value: Any) -> set[str | None]:
     """Every text and number in nested entries, and their names; a path also by its last part."""
     if isinstance(value, dict):
-        return set[str | None]().union(*map(leaves, value.values()), map(plain, value))
+        return set[str | None]().union(*map(leaves, value.values()), map(plain, value), [plain(value)])
     if isinstance(value, list):
-        return set[str | None]().union(*map(leaves, value))
+        return set[str | None]().union(*map(leaves, value), [plain(value)])
     return {plain(value), plain(Path(value).name) if isinstance(value, str) else None}
 
 

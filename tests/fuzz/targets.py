@@ -369,13 +369,14 @@ def onnx_files() -> dict[str, bytes]:
 
 def read_onnx(folder: Path) -> None:
     config = read_onnx_config(folder)
+    oracles.said_in(folder / "config.json", [config.embedding_dim, config.logit_scale])
     if isinstance(config.text, TableConfig):
         table = read_text_table(folder, config.text)
         words = oracles.entries_of(folder / config.text.names)
         if isinstance(words, dict) and len(words.get("classes", ())) == 2 and "{}" in str(config.text.template):
             rows = table.embed([config.text.template.replace("{}", word) for word in words["classes"]])
             with suppress(ValueError, OSError, EOFError, SyntaxError, TypeError):
-                array = np.load(folder / config.text.file).astype(np.float32)
+                array = np.load(io.BytesIO(oracles.TRUTH.read(folder / config.text.file))).astype(np.float32)
                 right = array / np.linalg.norm(array, axis=1, keepdims=True)
                 oracles.holds(np.allclose(rows, right, atol=1e-3), "vectors of other words")
 
@@ -494,18 +495,28 @@ def traits(path: Path) -> None:
     oracles.each_from(path, read_traits(path).select("trait", "valence").iter_rows(), every=True)
 
 
-def listed(path: Path, load: Callable[[Path], Dataset]) -> None:
+def listed(path: Path, load: Callable[[Path], Dataset], name: str = "") -> None:
     """A list of a published data set."""
     table = load(path.parent).table
-    oracles.each_from(
-        path, table.filter(pl.col("image_id").str.starts_with("AIFace").not_()).select("image_id").iter_rows()
-    )
+    oracles.each_from(path, table.filter(pl.col("image_id").str.contains(name)).select("image_id").iter_rows())
+
+
+def loaded(path: Path, load: Callable[[Path, dict[str, str]], Dataset], chosen: dict[str, str]) -> None:
+    """A data set of objects: its images are those of its files."""
+    oracles.said_in(path, load(path.parents[path.parent.name == "annotations"], chosen).table["image_id"])
+
+
+def prompted(folder: Path) -> None:
+    """The prompts of a run."""
+    prompts = load_run(folder).prompts
+    prompts_asked(prompts, "custom", "toy")
+    oracles.each_from(folder / "prompts.csv", prompts.select("study", "prompt_id", "concept").iter_rows(), every=True)
 
 
 def pictured(path: Path) -> None:
     """One picture, as Pillow reads it."""
     read = open_image(str(path))
-    with Image.open(path) as image:
+    with Image.open(io.BytesIO(oracles.TRUTH.read(path))) as image:
         right = ImageOps.exif_transpose(image)
         if right.mode in ("RGB", "L") and "transparency" not in right.info:
             oracles.holds(np.array_equal(np.asarray(read), np.asarray(right.convert("RGB"))), "other pixels")
@@ -608,7 +619,7 @@ def _runs() -> list[Target]:
     files = run_files()
     return [
         *(Target(f"run-{name}", name, files, shown, 0.15) for name in ("run.json", "results.parquet")),
-        Target("run-prompts.csv", "prompts.csv", files, lambda f: prompts_asked(load_run(f).prompts, "custom", "toy")),
+        Target("run-prompts.csv", "prompts.csv", files, prompted),
         Target("run-perturbed.parquet", "perturbed.parquet", files, moved, 0.5),
         *(Target(f"compared-{name[11:]}", name, comparison_files(), compared, 0.2) for name in comparison_files()),
         one("rules.toml", RULES, ruled),
@@ -636,16 +647,29 @@ def _datasets() -> list[Target]:
         one("s.parquet", shards()["s.parquet"], lambda path: opened(f"hf:{path.parent}"), name="shards.parquet"),
         one("fairface_label_train.csv", FAIRFACE, partial(listed, load=load_fairface), name="fairface"),
         *(
-            Target("coco" if "inst" in name else "coco-captions", name, coco, lambda f: load_coco(f, ONE_IMAGE))
+            Target(
+                "coco" if "inst" in name else "coco-captions",
+                name,
+                coco,
+                lambda f, name=name: loaded(f / name, load_coco, ONE_IMAGE),
+            )
             for name in coco
         ),
-        *(Target(f"genome-{name}", name, genome, lambda f: load_genome(f, {"group_images": "1"})) for name in genome),
+        *(
+            Target(
+                f"genome-{name}",
+                name,
+                genome,
+                lambda f, name=name: loaded(f / name, load_genome, {"group_images": "1"}),
+            )
+            for name in genome
+        ),
         *(
             Target(
                 f"gras-{name[16:-4]}",
                 name,
                 lists,
-                lambda f, name=name: listed(f / name, load_gras) if "fair" in name else load_gras(f),
+                lambda f, name=name: listed(f / name, load_gras, "AIFace" if "aiface" in name else "FairFace"),
             )
             for name in lists
         ),
