@@ -19,7 +19,7 @@ import polars as pl
 from beholder._options import AuditOptions
 from beholder._run import Run, folder_name, refuse_other_weights, run_folder
 from beholder._steps import confirm_upload, filled, measure, new_run, report_rounding, run_digest, written
-from beholder.core.errors import UsageError
+from beholder.core.errors import NotAskable, UsageError
 from beholder.core.files import Place
 from beholder.core.progress import followed_by
 from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
@@ -100,10 +100,18 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
             with _opened(model, options) as scorer:
                 options = replace(options, store=_store_for(scorer, run))
                 confirm_upload(scorer, inquiries, options)
+                refused = list[NotAskable]()
                 for inquiry in todo[name]:
-                    for change, each in {"": inquiry, **inquiry.changed(options.perturb)}.items():
-                        later -= len(each.dataset)
-                        run.add(_audited(scorer, each, options, run, later), change)
+                    try:
+                        for change, each in {"": inquiry, **inquiry.changed(options.perturb)}.items():
+                            later -= len(each.dataset)
+                            run.add(_audited(scorer, each, options, run, later), change)
+                    except NotAskable as error:
+                        refused.append(error)
+                        if len(refused) == len(todo[name]):
+                            raise
+                        run.record.left_out.append(f"{inquiry.study.title}, {inquiry.dataset.name}: {error}")
+                        continue
                     if options.decode == "both":
                         matrices = filled(decoding_on_gpu(scorer), inquiry, options)
                         again = measure(inquiry, matrices, options.measure, model=scorer.spec.name)

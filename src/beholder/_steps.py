@@ -16,7 +16,7 @@ from beholder.models.scorer import LIMIT, Answerer, Scorer, movement, nudge_of, 
 from beholder.models.spec import AS_SERVED, ModelSpec
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
-from beholder.scores.score_matrix import ScoreMatrix, Task
+from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.store import Store, stored_scores
 from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Study
@@ -46,6 +46,8 @@ def report_rounding(
         again = measure(inquiry, drawn, options.measure, model=name)
         most = int(np.nanmax(matrices[0].channel("draws")))
         run.add(again, f"{name}: every answer drawn again ({most} answers a question)")
+        return
+    if matrices[0].kind == PICTURES:
         return
     moved = movement(scorer, matrices[0].prompts["text"].head(SHOWN).to_list())
     if moved is None or moved[0] <= LIMIT:

@@ -74,7 +74,7 @@ def test_choices_that_are_prompts_are_scored_one_by_one(tmp_path: Path) -> None:
     doc = {"image_id": "a.png", "choices": ["a warm person", "a cold person"]}
     path = written(tmp_path, {"doc": doc, "resps": [[[-2.5, False]], [[-1.5, True]]]})
     log = read_harness_log(path)
-    assert log == ([("a.png", "a warm person", -2.5), ("a.png", "a cold person", -1.5)], "logit_true", ())
+    assert log[:3] == ([("a.png", "a warm person", -2.5), ("a.png", "a cold person", -1.5)], "logit_true", ())
 
 
 def test_our_own_scores_are_read_back(tmp_path: Path) -> None:

@@ -23,10 +23,12 @@ from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.chapter.finding import finding
 from beholder.core.errors import MissingData, UnknownName
+from beholder.core.record import Record
 from beholder.core.results import SCHEMA
 from beholder.datasets import load_dataset
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import prompt_set
+from beholder.report.page import view_command
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Places, Store
 from beholder.studies.custom.study import custom_study
@@ -123,7 +125,7 @@ def test_typical_pictures_of_the_groups_come_in_turn(client: TestClient, sets: l
 
 def test_only_the_images_of_the_run_are_shown(place: Path) -> None:
     options = AuditOptions(
-        dataset=f"folder:{place / 'people'}", out=place / "few", store=place / "store", draws=100, limit=10
+        dataset=f"folder:{place / 'people'}", out=place / "few", store=place / "store", draws=100, limit=5
     )
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     (few,) = open_gallery([place / "few"], Places(store=place / "store"))
@@ -146,6 +148,32 @@ def test_it_opens_on_a_finding_in_the_words_of_the_report(sets: list[ScoredSet],
     assert opening(sets, [run]) == found
     with pytest.raises(UnknownName, match="here"):
         opening(sets, [run], "elsewhere")
+
+
+def test_the_reports_page_beside_the_viewer_links_each_finding_to_its_pictures(
+    sets: list[ScoredSet], place: Path
+) -> None:
+    run = load_run(place / "run")
+    run.places = Places(store=place / "store")
+    app = viewer(sets, TOKEN, runs=[(place / "run", run)])
+    client = TestClient(app, base_url="http://127.0.0.1:8765")
+    assert [each["report"] for each in get(client, "api/sets").json()] == [0, 0]
+    page = get(client, "run/0/report.html")
+    assert "script-src" not in page.headers["content-security-policy"]
+    found = run.findings[0]
+    assert f'href="../../?finding={found.id}"' in page.text
+    assert "beholder view" not in page.text
+    opens = get(client, "api/opening", finding=found.id).json()
+    assert opens["badge"] == found.badge
+    assert get(client, "run/0/results.csv").content == (place / "run" / "results.csv").read_bytes()
+    assert [get(client, f"run/0/{name}").status_code for name in ("secret.txt", ".lock")] == [404, 404]
+    assert get(client, "run/7/report.html").status_code == 400
+
+
+def test_the_page_has_the_command_that_opens_its_pictures() -> None:
+    told = ["beholder", "audit", "clip", "--data", "my data", "--store=s", "--set", "a=b", "--limit", "9"]
+    command = view_command(Record(command=told), "runs/x y")
+    assert command == "beholder view 'runs/x y' --data 'my data' --store s --set a=b --finding "
 
 
 def test_captions_read_as_words() -> None:

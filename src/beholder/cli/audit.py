@@ -35,9 +35,12 @@ from beholder.core.results import KEY, place
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.datasets import require_asked
+from beholder.harness import NAMED, Questions
+from beholder.harness.lmms import write_tasks
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
 from beholder.report.summary import print_summary
+from beholder.scores.imported import asked_in, is_harness_log
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
@@ -133,9 +136,15 @@ def recorded_params(folder: Path, flags: Fields) -> Fields:
 
 @cli.takes(*OF_DATA, "out", "compat", "draws", "seed", "delta", "person", "within")
 def measure_command(
-    study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
-    scores: list[str] = typer.Option(
+    context: typer.Context,
+    study: str = typer.Argument(
         ...,
+        metavar="STUDY|LOG",
+        help=f"One of {cli.NAMES}; or custom, with --prompts. Or a log of inspect_ai or lmms-eval on Beholder's tasks, "
+        "which says itself what was asked.",
+    ),
+    scores: list[str] | None = typer.Option(
+        None,
         "--scores",
         metavar="[NAME=]PATH",
         help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); the "
@@ -150,10 +159,51 @@ def measure_command(
     options: Mapping[str, object],
 ) -> None:
     set_verbosity(quiet=quiet, verbose=False)
-    (chosen,), asked_for = asked({**options, "study": [study]}, quiet=quiet)
+    params: Fields = {**options, "study": [study]}
+    if is_harness_log(Path(study)):
+        told, name = asked_in(Path(study))
+        flags = {each: value for each, value in options.items() if cli.given(context, each)}
+        params = {**options, **_of_log(told, flags), **flags}
+        scores, model = [study, *(scores or ())], model if cli.given(context, "model") else name or model
+    if not scores:
+        raise UsageError(f"Say where the scores of {study} are: --scores FILE. Or name a log in place of the study.")
+    (chosen,), asked_for = asked(params, quiet=quiet)
     run = measure_scores(chosen, scores_by_model(scores, model), asked_for)
     show_run(run, as_json=as_json, quiet=quiet)
     refuse_silence(run.record, asked_for)
+
+
+def _of_log(told: Fields, flags: Fields) -> Fields:
+    """What a log of Beholder's tasks says was asked, as parameters; its paths begin where the tasks were made."""
+    own = {option.name: option for option in cli.study_options()}
+    made = {name: value for name, value in told.items() if name in NAMED or name in own}
+    for name in ("data", "dataset"):
+        require_asked(str(made.get(name, "")), flags.get(name), f"--{name}")
+    paths = {"data", "people", *(name for name in own if own[name].kind is Path)}
+    start, here = Path(str(told.get("folder", ""))), Path.cwd()
+    for name in (name for name, value in made.items() if isinstance(value, str)):
+        made[name] = cli.moved(made[name], start, here, sure=name in paths)
+    chosen = any(own[name].chooses for name in made if name in own)
+    return {**made, "study": [] if chosen else [str(told.get("study"))]}
+
+
+@cli.takes(*OF_DATA, "limit")
+def tasks_command(
+    study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
+    folder: Path = typer.Option(Path("tasks"), "--out", "-o", help="Folder to write the task into."),
+    draws: int = typer.Option(
+        0,
+        min=0,
+        help="Ask each question so often and count the answers. Default: log-likelihoods, which few model classes of "
+        "lmms-eval give.",
+    ),
+    *,
+    options: Mapping[str, object],
+) -> None:
+    cli.writable(folder, "--out")
+    count = write_tasks(Questions(study, draws=draws, **options), folder)
+    note(f"{count:,} questions: {folder.resolve()}")
+    note(f"Next: python -m lmms_eval --include_path {folder} --tasks beholder_{study} --log_samples --output_path logs")
 
 
 def scores_by_model(scores: Sequence[str], unnamed: str) -> dict[str, list[Path]]:

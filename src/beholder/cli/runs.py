@@ -85,6 +85,7 @@ def report_command(
         help="Put the photographs behind the answers into the page, of data that declares that they may be shown "
         "(`beholder data settings folder`). Without this, the file has no photograph; drawn people are always shown.",
     ),
+    url: str = typer.Option("", help="Address of the run folder once it is published, for the picture in links to it."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     data: Path | None = None,
     settings: list[str] | None = None,
@@ -100,7 +101,7 @@ def report_command(
         say_json(run.as_json())
         return
     report = pictures.with_photographs(run.report) if with_photographs else run.report
-    page = write_page(report, folder)
+    page = write_page(report, folder, url=url)
     run.save_findings(folder)
     write_whole(folder / "results.csv", as_csv(run.results))
     write_whole(folder / "run.json", run.record.as_json())
@@ -195,6 +196,8 @@ def view_command(
         raise MissingExtra("The viewer", "view") from error
     places = Places(data_root(data), store_folder(store), parse_settings(settings or ()))
     opened = [(folder, load_run(folder)) for folder in runs]
+    for _, run in opened:
+        run.places = places
     sets = scored_sets(opened, places)
     opens = opening(sets, [run for _, run in opened], finding)
     try:
@@ -205,9 +208,9 @@ def view_command(
     token = secrets.token_urlsafe(24)
     if host != LOOPBACK:
         err.print(f"[yellow]The pictures can be seen by anyone who can reach {host}:{port} and knows the address.[/]")
-    note(f"View: http://{host}:{port}/{token}/  (Ctrl-C ends it)")
+    note(f"View: http://{host}:{listener.getsockname()[1]}/{token}/  (Ctrl-C ends it)")
     allowed = None if host == LOOPBACK else [host]
-    config = uvicorn.Config(viewer(sets, token, allowed, opens), log_level="warning", access_log=False)
+    config = uvicorn.Config(viewer(sets, token, allowed, opens, opened), log_level="warning", access_log=False)
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
 

@@ -9,6 +9,7 @@
     │   └── BadScores        an imported score file that cannot be used
     ├── ModelError           a model that cannot be loaded or gives no usable score
     │   ├── MissingExtra     an optional dependency is not installed; says what to install
+    │   ├── NotAskable       a model that cannot be asked this; the rest of the study may be
     │   ├── OutOfMemory      the batch did not fit; the caller halves it and continues
     │   └── UnusableScore    NaN, infinite or all-zero scores; the caller names the image
     ├── BrokenPlugin         what an installed package adds cannot be loaded; names the package
@@ -101,6 +102,10 @@ class MissingExtra(ModelError):  # noqa: N818
             f"{what} needs an optional part of Beholder.\nInstall it with: pip install '{DISTRIBUTION}[{extra}]' "
             f"(in a clone: pip install -c constraints.txt '.[{extra}]')"
         )
+
+
+class NotAskable(ModelError):  # noqa: N818
+    """A model that cannot be asked this: it lacks texts or vectors. Other questions may still be put to it."""
 
 
 class OutOfMemory(ModelError):  # noqa: N818

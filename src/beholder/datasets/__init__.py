@@ -26,6 +26,7 @@ SOURCES = {
     "causalface": "causalface:SOURCE",
     "fairface-adults": "faces:FAIRFACE_ADULTS",
     "utkface-adults": "faces:UTKFACE_ADULTS",
+    "ieat": "ieat:SOURCE",
     "glasshouse-design": "glasshouse:DESIGN",
     "glasshouse-objects": "glasshouse:OBJECTS",
     "pairs": "pairs:SOURCE",

@@ -6,6 +6,7 @@ detected scores 0; one that was never searched for has no score. A map that cann
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -37,6 +38,7 @@ class ScoreFile(NamedTuple):
     """`presence`: the score of the best box or the likeliest pixel; `area`: the share of pixels; else what a study asks
     for."""
     task: str | None = None  # an array file is about one task; others are about whichever their ids fit
+    more: Mapping[str, Cells] = MappingProxyType({})  # further channels of the same cells
 
 
 class Labels(NamedTuple):

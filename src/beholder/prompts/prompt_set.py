@@ -61,6 +61,7 @@ def refuse_repeated(names: pl.Series, what: str, path: Path | str) -> None:
 
 ALWAYS, NEVER = "*", ""
 NAMES_LEVEL = "identity"  # the level of prompts that name people: they are not listed on a page
+UNLISTED = "not listed"  # the level of prompts that a page does not show: words that hurt, names of pictures
 ONE_LEVEL = "prompts"  # the level of prompts for which a user names none: they all compete
 COLUMNS = ("prompt_id", "text", "level", "concept", "template", "valence", "dimension", "correct_for")
 SCHEMA = dict.fromkeys(COLUMNS, pl.String)

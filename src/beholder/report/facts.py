@@ -10,7 +10,7 @@ import polars as pl
 from beholder.chapter.numbers import number
 from beholder.core.record import Record
 from beholder.core.types import Entry
-from beholder.prompts.prompt_set import NAMES_LEVEL
+from beholder.prompts.prompt_set import NAMES_LEVEL, UNLISTED
 from beholder.studies import STUDIES
 
 Fact = tuple[str, str]  # a label and what it says
@@ -149,7 +149,7 @@ def prompts_asked(prompts: pl.DataFrame, study: str, dataset: str) -> list[Asked
         levels.setdefault(tuple(part["text"]), []).append((str(name or ""), str(level or "")))
     asked = []
     for texts, named in levels.items():
-        shown = [] if named[0][1] == NAMES_LEVEL else list(texts[:FEW_PROMPTS])
+        shown = [] if named[0][1] in (NAMES_LEVEL, UNLISTED) else list(texts[:FEW_PROMPTS])
         names = ", ".join(": ".join(filter(None, pair)) for pair in named)
         asked.append(Asked(names, len(texts), shown, len(texts) - len(shown) if shown else 0))
     return asked

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.core.errors import NO_FILE
+from beholder.core.errors import NO_FILE, NotAskable
 from beholder.core.files import remove_dead
 from beholder.core.options import OUTPUT, option
 from beholder.core.progress import Progress, silent
@@ -30,7 +30,7 @@ from beholder.models.load import Replica, load_model, replicas_of
 from beholder.models.scorer import Embedder, Floats, Scorer, cosines
 from beholder.scores.executor import Processes, prepare_to_start
 from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
-from beholder.scores.score_matrix import ScoreMatrix, Task
+from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, RayScorer, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
 from beholder.scores.store import Store
@@ -102,13 +102,16 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[
     assert isinstance(scorer, Embedder)
     shelf, texts = store.images(scorer.spec), store.texts(scorer.spec)
     names = ", ".join(dict.fromkeys(task.dataset.name for task in tasks))
+    asked = list(dict.fromkeys(text for task in tasks if task.kind != PICTURES for text in task.prompts.texts))
+    fill_texts(scorer, asked, texts, verify=filler.options.verify)  # first: a model that reads none says so at once
     filler.fill_images(names, filler.images.uris, shelf, Asked())
     filler.workers.dismiss()
-    asked = list(dict.fromkeys(text for task in tasks for text in task.prompts.texts))
-    fill_texts(scorer, asked, texts, verify=filler.options.verify)
 
     def matrix(task: Task) -> ScoreMatrix:
-        words = texts.read(task.prompts.texts)["vector"]
+        if task.kind == PICTURES:
+            words = shelf.vectors(filler.images.at(filler.images.rows(task.dataset.table["uri"])))
+        else:
+            words = texts.read(task.prompts.texts)["vector"]
         return filler.matrix(task, shelf, lambda rows: cosines(rows["vector"], words)[:, :, None])
 
     return list(map(matrix, tasks))
@@ -148,6 +151,11 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[Sco
     """Every other model: all prompts of a task for each image."""
     scorer, matrices = filler.scorer, []
     for place, task in enumerate(tasks):
+        if task.kind == PICTURES and scorer.spec.adapter != "null":
+            raise NotAskable(
+                f"{scorer.spec.name} has no vectors of pictures, which {task.name} compares on {task.dataset.name}.\n"
+                "Models with vectors are contrastive ones and image encoders."
+            )
         texts = task.prompts.texts
         shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
         label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])

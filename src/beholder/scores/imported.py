@@ -7,6 +7,7 @@ A cell that no file covers is missing, never 0; a cell with two different values
 
 import io
 import json
+import math
 import re
 import zipfile
 import zlib
@@ -14,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +30,16 @@ from beholder.core.read import MOST_CELLS, decoded, parse_json, read_array, read
 from beholder.core.types import Fields
 from beholder.models.predictions import ScoreFile, import_predictions, is_predictions
 from beholder.models.served.protocol import (
+    CHANNELS,
+    COUNTS,
     Cell,
     Garbled,
     NotProbabilities,
     choices,
     first_tokens,
     log,
+    part,
+    read_draws,
     read_tokens,
     text_of,
 )
@@ -45,15 +51,18 @@ PAIR = re.compile(r"(-?(?:inf|\d[\d.eE+-]*))[\"'\s]*,[\"'\s]*(?:true|false)", re
 WORDS = (("Yes", "No"), ("True", "False"))  # the answers that are looked for where a log does not name them
 LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim any number of them
 ZSTD = 93
+SURE = 1e-4  # what rounding may add to the logarithm of 1
 WHERE = "Put image_id and prompt_id"
+ASKED = "beholder"  # where a log of our own tasks says what was asked
 
 
 class Scores(NamedTuple):
-    """Cells by image and prompt, what their numbers are, and what a reader should know."""
+    """Cells by image and prompt, what their numbers are, what a reader should know, and more numbers of each cell."""
 
     cells: list[tuple[str, str, float]]
     channel: str
     notes: tuple[str, ...] = ()
+    more: Mapping[str, list[float]] = MappingProxyType({})
 
 
 def is_harness_log(path: Path) -> bool:
@@ -74,6 +83,24 @@ def read_harness_log(path: Path) -> Scores:
     return _inspect(path)
 
 
+def asked_in(path: Path) -> tuple[Fields, str]:
+    """What the tasks of `beholder.harness` were made of, as options of `beholder audit`, and the model's name."""
+    if path.suffix.lower() == ".jsonl":
+        first, model = next(_lines(path), {}), path.resolve().parent.name
+        abouts: Iterable[object] = first.values()
+    else:
+        first = next((sample for _, sample in _samples(path)), {})
+        output = first.get("output")
+        abouts, model = [first.get("metadata")], str(output.get("model")) if isinstance(output, Mapping) else ""
+    for about in abouts:
+        if isinstance(about, Mapping) and isinstance(about.get(ASKED), Mapping):
+            return about[ASKED], model
+    raise BadScores(
+        f"{path} does not say what was asked: it was not made by Beholder's own tasks.\n"
+        f"Name the study and the data set: beholder measure STUDY --scores {path} --dataset NAME"
+    )
+
+
 def _lines(path: Path) -> Iterator[Fields]:
     lines = enumerate(read_text(path, BadScores).splitlines(), start=1)
     for place, line in ((f"{path}, line {number}", line) for number, line in lines if line.strip()):
@@ -84,35 +111,70 @@ def _lines(path: Path) -> Iterator[Fields]:
 
 
 def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
-    """One score for each choice where choices are prompts, else the log-likelihood of the agreeing answer."""
+    """One score for each choice where choices are prompts, else the likelihood of all spellings of each answer."""
     if samples and {"image_id", "prompt_id", "score"} <= samples[0].keys():
         return _own(path, samples)
-    cells, asked = [], False
+    more, drawn = dict[str, list[float]](), dict[tuple[str, str], list[str]]()
+    scores = Scores([], "logit_true", (), more)
+    words: Sequence[str] = ()
     for number, sample in enumerate(samples, start=1):
         place = f"{path}, line {number}"
         about = _about(sample.values(), place, "the dictionary that the task's process_results returns")
-        found = PAIR.findall(json.dumps(sample.get("filtered_resps") or sample.get("resps") or []))
+        given = sample.get("filtered_resps") or sample.get("resps") or []
+        found, key = PAIR.findall(json.dumps(given)), (str(about["image_id"]), str(about.get("prompt_id")))
+        if not found and len(about.get("answers") or ()) == 2:
+            words = list(map(str, about["answers"]))
+            drawn.setdefault(key, []).append(str(given[0] if isinstance(given, list) and given else given or ""))
+            continue
         if not found:
             raise BadScores(
                 f"{place}: the answer has no log-probabilities. lmms-eval keeps them for tasks whose output_type is "
                 "multiple_choice or loglikelihood."
             )
-        asked = "prompt_id" in about
-        named = [str(choice) for choice in about.get("choices") or (WORDS[0] if asked else ())]
+        named = [str(choice) for choice in about.get("choices") or (WORDS[0] if "prompt_id" in about else ())]
         if len(named) != len(found):
             raise BadScores(
                 f"{place}: there are {len(found)} log-likelihoods and {len(named)} choices. Put the choices there "
                 "too, in their order, as 'choices'."
             )
         try:
-            scores = [float(value) for value in found]
+            logs = [float(value) for value in found]
         except ValueError:
             raise BadScores(f"{place}: a log-likelihood is not a number.") from None
-        if asked:
-            cells.append((str(about["image_id"]), str(about["prompt_id"]), scores[_agreeing(named, place)]))
+        if max(logs) > SURE:
+            raise BadScores(
+                f"{place}: {max(logs):g} is no logarithm of a probability. Many model classes of lmms-eval give the "
+                "loss there, of which nothing can be read.\nAsk for answers in words: beholder tasks … --draws 20"
+            )
+        if "prompt_id" in about:
+            scores = scores._replace(channel="log_p_yes")
+            yes, others = _likelihoods(named, logs, place)
+            scores.cells.append((*key, yes))
+            for name, value in others.items():
+                more.setdefault(name, []).append(value)
         else:
-            cells += [(str(about["image_id"]), choice, score) for choice, score in zip(named, scores, strict=True)]
-    return Scores(cells, "log_p_yes" if asked else "logit_true")
+            scores.cells.extend((key[0], choice, score) for choice, score in zip(named, logs, strict=True))
+    if drawn:
+        cells = [read_draws(texts, Instruction("{}", *words)) for texts in drawn.values()]
+        return _of_cells(list(drawn), cells, (*CHANNELS, *COUNTS), ())
+    return scores
+
+
+def _likelihoods(named: Sequence[str], logs: Sequence[float], place: str) -> tuple[float, dict[str, float]]:
+    """The likelihood of the agreeing answer; with all spellings of both also of the other one, and of neither."""
+    agreeing, given = np.array(_agreeing(named, place)), np.array(logs)
+    yes, no = (float(np.logaddexp.reduce(given[side])) for side in (agreeing, ~agreeing))
+    other = log(1.0 - math.exp(yes) - math.exp(no))
+    return yes, {"logit_true": yes, "log_p_no": no, "log_p_other": other} if len(named) > 2 else {}
+
+
+def _of_cells(
+    keys: Sequence[tuple[str, str]], cells: Sequence[Cell], names: Sequence[str], notes: tuple[str, ...]
+) -> Scores:
+    """Answers with all that an audit stores of them."""
+    columns = dict(zip(names, map(list, zip(*(cell.channels() for cell in cells), strict=True)), strict=True))
+    scores = zip(keys, columns.pop("log_p_yes", []), strict=True)
+    return Scores([(*key, score) for key, score in scores], "log_p_yes", notes, columns)
 
 
 def _own(path: Path, rows: Sequence[Fields]) -> Scores:
@@ -131,11 +193,12 @@ def _own(path: Path, rows: Sequence[Fields]) -> Scores:
     return Scores(cells, str(channel) if channel in UNITS else "score", notes)
 
 
-def _agreeing(named: Sequence[str], place: str) -> int:
+def _agreeing(named: Sequence[str], place: str) -> list[bool]:
+    """Which of the choices agree; the others deny."""
     words = [choice.strip().casefold() for choice in named]
     for yes, no in WORDS:
-        if sorted(words) == sorted((yes.casefold(), no.casefold())):
-            return words.index(yes.casefold())
+        if {*words} == {yes.casefold(), no.casefold()}:
+            return [word == yes.casefold() for word in words]
     raise BadScores(f"{place}: the choices are {', '.join(named)}; with a prompt_id, Yes and No are expected.")
 
 
@@ -161,12 +224,17 @@ def _inspect(path: Path) -> Scores:
     chosen = read[0][1].get("choices") or max(WORDS, key=mass)
     if len(chosen) != 2:
         raise BadScores(f"{path}: 'choices' names {len(chosen)} answers; the agreeing and the other one are expected.")
+    ids = [(str(about["image_id"]), str(about["prompt_id"])) for _, about, _, _ in read]
+    if not any(tokens for _, _, tokens, _ in read):
+        drawn = dict[tuple[str, str], list[str]]()
+        for key, (_, _, _, answer) in zip(ids, read, strict=True):
+            drawn.setdefault(key, []).append(answer)
+        counted = [read_draws(answers, Instruction("{}", *map(str, chosen))) for answers in drawn.values()]
+        return _of_cells(list(drawn), counted, (*CHANNELS, *COUNTS), ())
     cells = cells_of(chosen)
     unseen = sum(not cell.seen for cell in cells)
     note = f"{path}: {unseen} answers have {chosen[0]} or {chosen[1]} not among their likeliest first tokens"
-    ids = [(str(about["image_id"]), str(about["prompt_id"])) for _, about, _, _ in read]
-    scores = [(*pair, log(cell.yes.value)) for pair, cell in zip(ids, cells, strict=True)]
-    return Scores(scores, "log_p_yes", (note,) if unseen else ())
+    return _of_cells(ids, cells, CHANNELS, (note,) if unseen else ())
 
 
 def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tuple[str, float]], str]:
@@ -179,9 +247,12 @@ def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tupl
         tokens, answer = first_tokens(first), text_of(first)
     except Garbled as error:
         raise BadScores(f"{place}: {error}.") from error
+    if part(about, ASKED).get("draws"):
+        return about, [], answer
     if tokens is None:
         raise BadScores(
-            f"{place}: the answer has no log-probabilities. Ask inspect_ai for them: --logprobs --top-logprobs 20"
+            f"{place}: the answer has no log-probabilities. Ask inspect_ai for them: --logprobs --top-logprobs 20. "
+            "Where the provider has none, Beholder's tasks count answers: -T draws=20"
         )
     return about, tokens, answer
 
@@ -341,10 +412,14 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
 
 def _logged(path: Path) -> ScoreFile:
     log = read_harness_log(path)
-    images, prompts, scores = zip(*log.cells, strict=True) if log.cells else ((), (), ())
-    cells = np.array(scores, dtype=np.float64)
-    _refuse_infinite(cells, "a sample", path)
-    return _by_cell(path, list(images), list(prompts), cells)._replace(notes=log.notes, channel=log.channel)
+    images, prompts, scores = map(list, zip(*log.cells, strict=True)) if log.cells else ([], [], [])
+    made = {}
+    for name, values in {log.channel: scores, **log.more}.items():
+        cells = np.array(values, dtype=np.float64)
+        _refuse_infinite(cells, "a sample", path)
+        made[name] = _by_cell(path, images, prompts, cells)
+    more = {name: file.cells for name, file in made.items() if name != log.channel}
+    return made[log.channel]._replace(notes=log.notes, channel=log.channel, more=more)
 
 
 def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> ScoreFile:
@@ -384,6 +459,27 @@ def _read_array(path: Path, tasks: Sequence[Task]) -> ScoreFile:
 def _lay(task: Task, files: Sequence[ScoreFile]) -> ScoreMatrix:
     """One task's cells, gathered from all files; a prompt gets as many columns as any file gives it."""
     prompts = task.prompts.table["prompt_id"].to_list()
+    layers = _layers(task, files)
+    order = {prompt: index for index, prompt in enumerate(prompts)}
+    kept = [
+        key  # a column that only repeats the values of the first is left out
+        for key, cells in layers.items()
+        if key[1] == 0 or not (np.isnan(cells) | (cells == layers[key[0], 0])).all()
+    ]
+    keys = sorted(kept, key=lambda key: (order[key[0]], key[1]))
+    _refuse_extra_columns(task, keys)
+    channels, more = {file.channel for file in files}, {tuple(file.more) for file in files}
+    names = (channels.pop() if len(channels) == 1 else "score", *(more.pop() if len(more) == 1 else ()))
+    further = ([file._replace(cells=file.more[name]) for file in files] for name in names[1:])
+    every = [layers, *(_layers(task, each) for each in further)]
+    values = np.stack([np.stack([each[key] for key in keys], axis=1) for each in every], axis=2)
+    values = values.astype(np.float32) if names[1:] else values  # all channels: as an audit stores them
+    return task.matrix(values, names, prompts=task.prompts.table[[order[key[0]] for key in keys]])
+
+
+def _layers(task: Task, files: Sequence[ScoreFile]) -> dict[tuple[str, int], Cells]:
+    """A value for every image, by prompt and by how often the prompt was there before."""
+    prompts = task.prompts.table["prompt_id"].to_list()
     times = Counter(map(same_text, prompts))
     loose = {same_text(prompt): prompt for prompt in prompts if times[same_text(prompt)] == 1}
     wanted = loose | {prompt: prompt for prompt in prompts}
@@ -396,18 +492,7 @@ def _lay(task: Task, files: Sequence[ScoreFile]) -> ScoreMatrix:
         if rows:
             for column, key in _columns(file, wanted):
                 _merge(layers.setdefault(key, np.full(len(images), np.nan)), file, column, np.array(rows), key[0])
-    order = {prompt: index for index, prompt in enumerate(prompts)}
-    kept = [
-        key  # a column that only repeats the values of the first is left out
-        for key, cells in layers.items()
-        if key[1] == 0 or not (np.isnan(cells) | (cells == layers[key[0], 0])).all()
-    ]
-    keys = sorted(kept, key=lambda key: (order[key[0]], key[1]))
-    _refuse_extra_columns(task, keys)
-    values = np.stack([layers[key] for key in keys], axis=1)[:, :, None]
-    channels = {file.channel for file in files}
-    channel = channels.pop() if len(channels) == 1 else "score"
-    return task.matrix(values, (channel,), prompts=task.prompts.table[[order[key[0]] for key in keys]])
+    return layers
 
 
 def _columns(file: ScoreFile, wanted: dict[str, str]) -> Iterator[tuple[int, tuple[str, int]]]:

@@ -14,7 +14,7 @@ from beholder.core.types import AnyArray
 from beholder.datasets.dataset import Dataset
 from beholder.models.scorer import BOUNDS, WIDE
 from beholder.models.spec import Settings
-from beholder.prompts.prompt_set import PromptSet
+from beholder.prompts.prompt_set import UNLISTED, PromptSet, prompt_set
 
 Cells = npt.NDArray[np.floating]
 Array = AnyArray  # float64, or float32 where a probability keeps its precision
@@ -27,6 +27,8 @@ CHANNELS: dict[Kind, tuple[str, ...]] = {
 }  # by the kind that a study asks for, the channels that can give it, the best first
 UNITS = {"cosine": "cosine", "match_logit": "match logit", "logit_true": "logit", "presence": "presence"}
 UNITS |= {"log_p_yes": "P(Yes)", "log_p_true": "P(Yes)", "area": "area", "score": "score"}
+PICTURES = "pictures"
+"""The kind of a task whose prompts are its own images: a cell is the cosine of two images' vectors."""
 PROBABILITIES = ("log_p_yes", "log_p_true", "presence")
 """Channels whose numbers are probabilities whatever the study reads them as."""
 
@@ -186,3 +188,9 @@ class Task:
     def matrix_name(self, image_keys: npt.NDArray[np.bytes_]) -> str:
         """Stands for the contents of the images and the texts of the prompts."""
         return hashlib.blake2b(image_keys.tobytes() + self.prompts.digest.encode(), digest_size=10).hexdigest()
+
+
+def between_pictures(name: str, dataset: Dataset) -> Task:
+    """Every image against every image: for models that need not read a text."""
+    prompts = [{"text": image, "level": UNLISTED} for image in dataset.table["image_id"]]
+    return Task(name, dataset, prompt_set(name, prompts), kind=PICTURES)

@@ -121,6 +121,14 @@ class Shelf:
                 result.setdefault(name, np.empty((len(keys), values.shape[1]), np.float32))[targets] = values
         return result
 
+    def vectors(self, keys: Keys) -> Floats:
+        """The vector of each key, NaN where there is none."""
+        there = self.has(keys)
+        known = self.read([key for key, is_there in zip(_texts(keys), there, strict=True) if is_there])["vector"]
+        vectors = np.full((len(keys), known.shape[1]), np.nan, np.float32)
+        vectors[there] = known
+        return vectors
+
     def parts(self, keys: Keys, rows: int = 1 << 14) -> Iterator[tuple[slice, dict[str, Floats]]]:
         """The same, some keys at a time: the rows of a million images would take gigabytes."""
         for start in range(0, len(keys), rows):

@@ -46,7 +46,7 @@ from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.prompts.prompt_set import PromptSet
-from beholder.scores.score_matrix import ScoreMatrix, Task
+from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.shelf import INDEX, BadBlock, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
@@ -296,14 +296,15 @@ def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[
 
 def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Store) -> ScoreMatrix | None:
     texts = store.texts(spec)
-    contrastive = texts.folder.is_dir()
+    contrastive, pictures = texts.folder.is_dir() or store.images(spec).folder.is_dir(), task.kind == PICTURES
     shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
     own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
     there = ~shelf.lacks(own_keys)
     here = [key for key, known in zip(own_keys, there, strict=True) if known]
-    if not here or (contrastive and texts.missing(task.prompts.texts)):
+    if not here or (contrastive and not pictures and texts.missing(task.prompts.texts)):
         return None
-    words = texts.read(task.prompts.texts)["vector"] if contrastive else None
+    words = shelf.vectors(own_keys) if contrastive and pictures else None
+    words = texts.read(task.prompts.texts)["vector"] if contrastive and not pictures else words
     parts = []
     for _, rows in shelf.parts(here):
         found = rows if words is None else {"cosine": cosines(rows["vector"], words)}

@@ -279,13 +279,14 @@ def opening(sets: Sequence[ScoredSet], runs: Iterable[Run], wanted: str | None =
     if wanted is not None and wanted not in findings:
         raise UnknownName("finding", wanted, findings)
     shown = sorted((each for each in findings.values() if each.said == DIFFERENCE), key=lambda each: -each.distance)
-    known = [found for each in ([findings[wanted]] if wanted else shown) if (found := _about(sets, each)) is not None]
-    if wanted and not known:
-        raise UsageError(f"The finding {wanted} is about no single prompt and group. `beholder view RUN` shows all.")
-    return known[0] if known else None
+    known = [found for each in shown if wanted is None and (found := _about(sets, each)) is not None]
+    if wanted and (named := _about(sets, findings[wanted], anyway=True)) is None:
+        raise UsageError(f"The store has no scores of what the finding {wanted} is about.")
+    return named if wanted else next(iter(known), None)
 
 
-def _about(sets: Sequence[ScoredSet], finding: Finding) -> Opening | None:
+def _about(sets: Sequence[ScoredSet], finding: Finding, *, anyway: bool = False) -> Opening | None:
+    """The set, prompt and attribute of a finding; of one about no single prompt `anyway` the first of its model."""
     rows, sides = finding.rows, [each.sides for each in finding.contrasts if each.sides]
     words = [*(each.label for each in finding.contrasts), *(str(row.get("concept") or "") for row in rows)]
     concepts = [each for word in filter(None, words) for each in (word, *word.split(" or "))]
@@ -301,7 +302,11 @@ def _about(sets: Sequence[ScoredSet], finding: Finding) -> Opening | None:
         prompt = next((at for word in concepts for at, named in enumerate(asked) if word in named), None)
         if by and prompt is not None:
             return Opening(finding.badge, finding.answer or f"{finding.headline}.", place, prompt, by)
-    return None
+    if not own or not anyway:
+        return None
+    place = min(own, key=lambda at: finding.kind not in sets[at].task.name)
+    by = next((name for name, values in sets[place].attributes.items() if groups & {*values}), "")
+    return Opening(finding.badge, finding.answer or f"{finding.headline}.", place, 0, by)
 
 
 def _of(scored: ScoredSet) -> tuple[str, str, str]:

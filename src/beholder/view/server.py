@@ -7,6 +7,7 @@ of another origin.
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,16 +22,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from beholder._run import FILES, Run
 from beholder.core.errors import BeholderError
 from beholder.core.read import parse_json
 from beholder.core.types import Ints
-from beholder.report.report import short_names
-from beholder.view import Opening, PictureError, ScoredSet
+from beholder.report.page import render
+from beholder.report.report import short_names, slug
+from beholder.view import Opening, PictureError, ScoredSet, opening
 
 PAGE = Path(__file__).parent / "page"
 LONGEST_QUERY = 4096
 UNITS = {"belief": "share of the model’s belief among the prompts of one level", "cosine": "cosine × 100"}
 T = TypeVar("T")
+Runs = Sequence[tuple[Path, Run]]
 MOST_ROWS = 200
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -43,6 +47,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+FRAMED = {"Content-Security-Policy": "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 
 
@@ -58,15 +63,17 @@ class Guard(BaseHTTPMiddleware):
             response = PlainTextResponse("The question is too long.", 414)
         else:
             response = await call_next(request)
-        response.headers.update(HEADERS)
+        response.headers.update({name: text for name, text in HEADERS.items() if name not in response.headers})
         return response
 
 
 class Viewer:
     """Answers about these sets; whoever asks has to know the token."""
 
-    def __init__(self, sets: list[ScoredSet], token: str, opens: Opening | None = None) -> None:
-        self._sets, self._token, self._opens = sets, token, opens
+    def __init__(self, sets: list[ScoredSet], token: str, opens: Opening | None = None, runs: Runs = ()) -> None:
+        self._sets, self._token, self._opens, self._runs = sets, token, opens, runs
+        self._names = [slug(folder.resolve().name) for folder, _ in runs]
+        self._page = cache(lambda run: render(runs[run][1].report, viewer="../../?finding="))
 
     def answer(self, work: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
         """The work as an endpoint: with the right token, in a thread, and errors of ours as answers."""
@@ -97,6 +104,7 @@ class Viewer:
                 "people": scored.people.described(),
                 "unit": UNITS.get(scored.unit, scored.unit),
                 "prompts": scored.task.prompts.texts,
+                "report": self._names.index(scored.run) if scored.run in self._names else None,
             }
             for scored in self._sets
         ]
@@ -104,7 +112,18 @@ class Viewer:
 
     def opening(self, request: Request) -> Response:
         """The finding that the page opens on, and where."""
-        return JSONResponse(self._opens._asdict() if self._opens else None)
+        wanted = request.query_params.get("finding")
+        opens = opening(self._sets, [run for _, run in self._runs], wanted) if wanted else self._opens
+        return JSONResponse(opens._asdict() if opens else None)
+
+    def report(self, request: Request) -> Response:
+        """A run's page, whose findings lead to their pictures here, and the files beside it."""
+        (folder, _), name = _at(self._runs, request.path_params["run"], "run"), request.path_params["name"]
+        if name == "report.html":  # its own policy is in it
+            return Response(self._page(request.path_params["run"]), media_type="text/html", headers=FRAMED)
+        if name not in FILES or not (folder / name).is_file():
+            return PlainTextResponse("Not here.", 404)
+        return Response((folder / name).read_bytes(), media_type="application/octet-stream")
 
     def rank(self, request: Request) -> Response:
         """Pictures in the order of their scores, or those that surprise."""
@@ -166,10 +185,10 @@ def page_file(request: Request) -> Response:
 
 
 def viewer(
-    sets: list[ScoredSet], token: str, hosts: list[str] | None = None, opens: Opening | None = None
+    sets: list[ScoredSet], token: str, hosts: list[str] | None = None, opens: Opening | None = None, runs: Runs = ()
 ) -> Starlette:
     """The application; every address begins with `/token/`."""
-    answers = Viewer(sets, token, opens)
+    answers = Viewer(sets, token, opens, runs)
     works = {
         "": page_file,
         "api/sets": answers.list_sets,
@@ -178,6 +197,7 @@ def viewer(
         "api/distributions": answers.distributions,
         "api/nearest": answers.nearest,
         "picture/{set:int}/{place:int}": answers.picture,
+        "run/{run:int}/{name:str}": answers.report,
         "{name:str}": page_file,
     }
     routes = [Route(f"/{{token}}/{path}", answers.answer(work)) for path, work in works.items()]

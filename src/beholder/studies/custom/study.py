@@ -264,21 +264,22 @@ SCORES = Scores(0.25, mean=0.5)  # of a prompt's share of belief, between people
 SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:g}, and its mean {SCORES.mean:g}"
 
 
-def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
-    """For every column with groups, the smallest gap of one prompt among ten that can be found.
+def plan(dataset: Dataset, options: PlanOptions, *, prompts: int = PROMPTS, by: Sequence[str] = ()) -> Iterator[Row]:
+    """For every column with groups, or those of `by`, the smallest gap of one prompt among so many that can be found.
 
     Labels that are spread unequally over the groups are what an audit should compare within, so it is planned so.
     """
     people = people_of(dataset.table, options.person)
     kinds = {each.name: each.role for each in columns_of(dataset) if each.name != people.column}
-    columns = [name for name, role in kinds.items() if role in ("groups", "numbers")]
+    wanted = [dataset.attribute(name).name for name in by] or kinds
+    columns = [name for name, role in kinds.items() if role in ("groups", "numbers") and name in wanted]
     every = groups_of(dataset.table, columns)
     labels = pl.DataFrame({each.attribute: each.labels() for each in every})
     planned = []
     for groups in every:
         uneven = [each.column for each in groups.large(people).balance(labels, people, labels.columns)]
         strata = strata_of(labels, groups.large(people), uneven, people)
-        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=PROMPTS, rests=True))
+        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=prompts, rests=True))
     yield from detectable_rows(planned, people, options)
 
 
@@ -312,7 +313,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         asks=Asks(datasets=(), tasks=tasks),
         measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by), every=True),
         tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
-        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
+        plans=Plans(plan=partial(plan, prompts=len(prompts) or PROMPTS, by=tuple(by)), trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
         configure=configured,
     )

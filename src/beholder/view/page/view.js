@@ -7,7 +7,7 @@
   const known = { woman: "#c9741f", Female: "#c9741f", man: "#2a9d8f", Male: "#2a9d8f" }; // as in the report
   const cell = { width: 150, height: 230 };
   const page = 100;
-  const [sets, opens] = await Promise.all(["api/sets", "api/opening"].map(async (path) => (await fetch(path)).json()));
+  const [sets, opens] = await Promise.all(["api/sets", "api/opening" + location.search].map(async (path) => (await fetch(path)).json()));
   let total = 0;
   let pages = new Map();
   let version = 0;
@@ -153,6 +153,9 @@
 
   async function start() {
     version += 1;
+    const report = document.getElementById("report");
+    report.hidden = set().report === null;
+    report.href = `run/${set().report}/report.html`;
     pages = new Map();
     list.scrollTop = 0;
     await fetched(0);
@@ -171,7 +174,7 @@
     document.getElementById("badge").textContent = opens.badge;
   }
   fill();
-  if (opens) for (const name of ["prompt", "by"]) form.elements[name].value = opens[name];
-  if (opens) form.elements.order.value = "typical";
+  if (opens) for (const name of ["prompt", "by"]) if (opens[name] !== "") form.elements[name].value = opens[name];
+  if (opens && opens.by) form.elements.order.value = "typical";
   await start();
 })();

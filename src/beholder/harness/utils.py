@@ -1,0 +1,32 @@
+"""What lmms-eval calls for a task that `beholder tasks` wrote; copied beside the task, it needs no Beholder."""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import exp
+from typing import Any
+
+from PIL import Image
+
+Doc = Mapping[str, Any]
+
+
+def doc_to_visual(doc: Doc) -> list[Image.Image]:
+    """The picture."""
+    return [Image.open(doc["image"]).convert("RGB")]
+
+
+def process_results(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+    """What the log has to say of an answer, and P(yes)."""
+    about = json.loads(doc["about"])
+    if isinstance(results[0], str):
+        words = results[0].split()
+        value = float(bool(words) and words[0].strip("\"'*`.,;:!?)]").lower() == about["answers"][0].lower())
+    else:  # log-likelihoods of all spellings, those of the agreeing answer first
+        value = sum(exp(each[0]) for each in results[: len(results) // 2])
+        about["choices"] = doc["choices"]
+    return {"beholder": {**about, "p_yes": value}}
+
+
+def p_yes(items: Sequence[Mapping[str, Any]]) -> float:
+    """The mean of P(yes); `beholder measure LOG` gives the study's own numbers."""
+    return float(sum(item["p_yes"] for item in items) / len(items))
