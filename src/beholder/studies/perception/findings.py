@@ -340,7 +340,7 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
                 "than the label."
             )
             shown = [Contrast(f"{dimension(each['concept'])}: {against(each)}", each) for each in (row, *clear[1:4])]
-            more = f"more {judged(row['concept'])} in images of {first} than of {second}"
+            more = f"more {judged(row['concept'])} in images labelled {first} than in those labelled {second}"
             answer = f"The model sees {more}, by {number(row)} ({unit(row)})."
             yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:], answer=answer, contrasts=shown)
 
@@ -375,7 +375,9 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
 def _default(row: Result, shares: dict[str, Result]) -> str:
     """Both groups' shares, for a reader who knows no markedness."""
     both = [shares[name] for name in (row["group"], row["against"]) if name in shares]
-    fits = [f"“{each['concept']}” for {number(each, decimals=0)} % of images of {each['group']}" for each in both]
+    fits = [
+        f"“{each['concept']}” for {number(each, decimals=0)} % of the images labelled {each['group']}" for each in both
+    ]
     return f"For the model, plain “person” fits better than {', and better than '.join(fits)}."
 
 
@@ -399,9 +401,11 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
         first, verdict = "among the first of its rankings", DIFFERENCE if clear else verdict_of_rows([most, least])
         headline = f"By {attribute(name)}, no group is found more often than another {first}"
         if len(clear) == 2:
-            headline = f"More images of {groups[0]} than of {groups[1]} are {first}"
+            headline = f"More images labelled {groups[0]} than {groups[1]} are {first}"
         elif clear:
-            headline = f"{'More' if clear[0] is most else 'Fewer'} images of {groups[0]} are {first} than among all"
+            headline = (
+                f"{'More' if clear[0] is most else 'Fewer'} images labelled {groups[0]} are {first} than among all"
+            )
         sentence, (row, *more) = TOO_FEW if verdict == TOO_LITTLE else tops, clear or [most, least]
         yield finding(row, "ranking", headline, sentence, verdict=verdict, more=more)
 
