@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from beholder.models.spec import ModelSpec
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.classics.chapter import planted
 from beholder.studies.classics.classes import class_rows
-from beholder.studies.classics.prompts import DRAWN, FACES, IMAGE_TESTS, SEVEN, retrieval_prompts
+from beholder.studies.classics.prompts import DRAWN, FACES, HURTFUL, IMAGE_TESTS, retrieval_prompts
 from beholder.studies.study import MeasureOptions
 
 
@@ -108,7 +109,7 @@ def test_first_choices_of_a_group_are_counted_and_beliefs_add_up(folder: Path):
 def test_words_that_hurt_are_on_the_page_only_on_request(folder: Path):
     audit(Colours(), folder, dataset="fairface")
     page = (folder / "run" / "report.html").read_text(encoding="utf-8")
-    hurtful = [*SEVEN[3:], "suspicious person", "thief"]
+    hurtful = [*HURTFUL[3:], "suspicious person", "thief"]
     assert [word for word in hurtful if word in page and word != "animal"] == []
     assert "Words that hurt" in page
     audit(Colours(), folder, dataset="fairface", show_words=True, out=folder / "shown")
@@ -144,9 +145,10 @@ def test_a_model_that_believes_what_captions_imply_has_the_planted_beliefs():
     matrix = ScoreMatrix("labels", table, prompts, ("score",), logits[:, :, None], dataset=dataset)
     rows = class_rows(matrix, DRAWN, MeasureOptions(draws=100, shuffles=200))
     results = results_table(rows, study="classics", model="glasshouse/contrastive", dataset="glasshouse")
-    found = list(planted(results))
+    found = dict(planted(results))
     assert len(found) == 4
-    assert [each.row["value"] for each in found] == pytest.approx([float(each.known) for each in found], abs=1e-3)
+    assert all(found.values())
+    assert all(re.fullmatch(r".*planted (\d\.\d{3}), found \1", text) for text in found), found
 
 
 def test_retrieval_asks_the_released_prompts():

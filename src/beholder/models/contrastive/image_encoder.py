@@ -16,15 +16,8 @@ from beholder.models.checkpoint.files import Origin, find_files, read_config
 from beholder.models.contrastive.two_towers import TorchContrastive, TransformersContrastive
 from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import LoadOptions, ModelSpec, Tensor
-from beholder.models.torch_scorer import (
-    LIBRARY,
-    TOLERANCE,
-    as_model_error,
-    refusal,
-    running,
-    sample_picture,
-    transformers,
-)
+from beholder.models.torch_scorer import LIBRARY, TOLERANCE, as_model_error, refusal, running, sample_picture
+from beholder.models.torch_scorer import transformers as transformers
 
 
 class ImageEncoder(TransformersContrastive):
