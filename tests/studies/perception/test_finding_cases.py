@@ -54,7 +54,7 @@ def test_signs_turn_with_the_numbers():
     for template, up, down in (
         ("gap of two groups", "Male above Female", "Female above Male"),
         ("default", "treats Male as the default more than Female", "treats Female as the default more than Male"),
-        ("ranking", "White comes before Black", "Black comes before White"),
+        ("ranking", "More images labelled White than Black", "More images labelled Black than White"),
     ):
         kind = KINDS[template]
         assert up in only(f"{template}, positive", kind).headline
@@ -75,7 +75,7 @@ def test_the_first_row_says_what_the_headline_says(name: str):
             assert (row["group"], row["against"]) == (higher, lower)
             assert row["value"] > 0
             assert row["low"] <= row["value"] <= row["high"]
-        if before := re.match(r"(.+) comes before ", finding.headline):
+        if before := re.match(r"More images labelled (.+) than ", finding.headline):
             assert row["group"] == before[1]
             assert row["value"] > row["landmark"]
 

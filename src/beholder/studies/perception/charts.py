@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter import charts as form
-from beholder.chapter.chart_style import QUIET, SERIES, legend_columns
+from beholder.chapter.chart_style import QUIET, SERIES, legend_columns, series_shapes
 from beholder.chapter.charts import Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result, listed
@@ -47,23 +47,25 @@ def down(rows: Rows, name: str, **axis: Any) -> alt.Y:
     return form.names_down(rows, name, labelLimit=LABEL, minExtent=room, **axis)
 
 
-def _highlight(rows: Rows, **symbol: Any) -> tuple[alt.Color, Any, Any]:
-    """A colour for each group, and a legend whose click highlights one of them."""
+def _highlight(rows: Rows, **symbol: Any) -> tuple[form.Series, Any, Any]:
+    """A colour and a shape for each group, and a legend whose click highlights one of them."""
     names, picked = order(rows, "group"), alt.selection_point(fields=["group"], bind="legend")
     columns = max(legend_columns(names), 2 if len(names) > MANY and max(map(len, names)) <= SHORT else 1)
-    colour = series(rows, "group", columns=columns, **symbol).colour
-    return colour, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
+    marks = series(rows, "group", shapes=series_shapes(names), columns=columns, **symbol)
+    return marks, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
 
 
 def group_dots(rows: Rows, title: str) -> Layers:
     """Dimensions down, a lane for each group, with intervals; 0 is the mean of everyone. The first are labelled."""
     names, first = order(rows, "group"), rows[0]["dimension"]
-    colour, shown, picked = _highlight(rows)
+    marks, shown, picked = _highlight(rows)
     lanes = alt.YOffset("group:N", sort=names)
-    place = {"y": down(rows, "dimension"), "yOffset": lanes, "opacity": shown, "color": colour}
+    place = {"y": down(rows, "dimension"), "yOffset": lanes, "opacity": shown, "color": marks.colour}
     base = chart(rows).encode(**place)
     tooltip = ["dimension:N", "group:N", *numbers(), "n:Q"]
-    dots = base.mark_point(filled=True, size=42, aria=False).encode(x=Axis(title).x(), tooltip=tooltip)
+    dots = base.mark_point(filled=True, size=42, aria=False).encode(
+        x=Axis(title).x(), shape=marks.shape, tooltip=tooltip
+    )
     layers = [form.rule_at(0.0), form.whiskers(base), dots.add_params(picked)]
     # A label stands on the side of the line on which there is room; a phone has none.
     sides: tuple[tuple[bool, str, Any, int], ...] = ((True, "low", "right", -6), (False, "high", "left", 6))
@@ -175,8 +177,8 @@ def panelled(
     panels: Panels, lines: Rows, dots: Rows, x: str, y: str, *, titles: Titles, tips: Sequence[str], **symbol: Any
 ) -> Layers:
     """Lines, with bands where they have bounds, and dots: a colour for each group, in the order of `step` if any."""
-    colour, shown, picked = _highlight(dots or lines, **symbol)
-    place: Entry = {"x": panels.x_axis(titles[0]), "color": colour}
+    marks, shown, picked = _highlight(dots or lines, **symbol)
+    place: Entry = {"x": panels.x_axis(titles[0]), "color": marks.colour}
     height = panels.y_axis(f"y_{y}", titles[1])
     tooltip = ["panel:N", "group:N", *tips]
     line = chart(panels.placed(lines, x, y, "low", "high")).encode(**place, detail="panel:N")
