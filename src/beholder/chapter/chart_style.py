@@ -12,6 +12,7 @@ GROUP_COLOURS = {"woman": WOMEN, "man": MEN}
 GROUP_SHAPES = {"woman": "circle", "man": "square"}
 SERIES = ("#4c86c0", "#c9741f", "#2a9d8f", "#b45a9c", "#9a8b1f", "#c8553d", "#7a7fd1", "#6b8e4e")
 """Models, or groups other than women and men."""
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")
 QUIET = "#858585"
 PAGE_INK, PAPER_INK = "currentColor", "#222222"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -36,6 +37,11 @@ def series_colours(names: list[str]) -> list[str]:
     if set(names) <= set(GROUP_COLOURS):
         return [GROUP_COLOURS[name] for name in names]
     return [SERIES[place % len(SERIES)] for place in range(len(names))]
+
+
+def series_shapes(names: list[str]) -> dict[str, str]:
+    """A shape for each name, so that nothing is told by colour alone; women and men keep theirs."""
+    return {name: GROUP_SHAPES.get(name, SHAPES[place % len(SHAPES)]) for place, name in enumerate(names)}
 
 
 def legend_columns(names: list[str]) -> int:

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from beholder.chapter import chart_style
-from beholder.chapter.chart_style import ABOVE, BELOW, GROUP_SHAPES, PAPER_INK, PAPER_WIDTH, QUIET, Spec
+from beholder.chapter.chart_style import ABOVE, BELOW, PAPER_INK, PAPER_WIDTH, QUIET, Spec
 from beholder.chapter.finding import Finding, by_model
 from beholder.chapter.numbers import Result, plural
 
@@ -308,9 +308,8 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
         named = {group: group for group in groups}
     data = [{**row, "group": named.get(row["group"], EVERYONE), "chance": None} for row in rows]
     data.sort(key=lambda row: -best[row["concept"]])
-    known = set(groups) <= set(GROUP_SHAPES)
     colours = dict(zip(named.values(), chart_style.series_colours(groups), strict=True))
-    shapes = {named[group]: GROUP_SHAPES[group] if known else "circle" for group in groups}
+    shapes = {named[group]: shape for group, shape in chart_style.series_shapes(groups).items()}
     marks = series(data, "group", colours, shapes, alone=groups != [EVERYONE])
     x = Axis(title, percent=True, scale={"domainMin": 0})
     return forest(data, x, down="concept", lane="group", marks=marks, size=55)
@@ -383,7 +382,7 @@ def tooltip(*names: str) -> list[alt.Tooltip]:
 
 def percent_axis() -> alt.Axis:
     """An axis of probabilities in per cent."""
-    return alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
+    return alt.Axis(labelExpr="datum.value > 1 ? '' : format(datum.value * 100, '~r') + ' %'", tickCount=5)
 
 
 def diverging(most: float) -> alt.Scale:

@@ -47,8 +47,8 @@ class Pair(NamedTuple):
 
     @property
     def groups(self) -> str:
-        """The pair in a sentence."""
-        return " and ".join(self.quoted)
+        """Whose images they are, in a sentence: men and of women; a group without a known plural is quoted."""
+        return " and of ".join(numbers.GROUPS.get(name.strip("“”"), name) for name in self.quoted)
 
     @property
     def images(self) -> tuple[str, str]:
