@@ -279,32 +279,19 @@ def people() -> list[Entry]:
             identity=OBJECT_IDENTITIES + len(rows),
             worn=worn - glimpsed,
         )
-        rows.append(
-            {
-                "image_id": f"objects/{len(rows):03d}",
-                "uri": portrait_uri(portrait, glimpsed),
-                "gender": side,
-                "age": portrait.age,
-                "skin_tone": portrait.skin_tone,
-                **drawn_columns(portrait),
-                "worn": "+".join(item for item in WORN if item in worn),
-                "glimpsed": "+".join(item for item in WORN if item in glimpsed),
-            }
-        )
+        who = {"gender": side, "age": portrait.age, "skin_tone": portrait.skin_tone, **drawn_columns(portrait)}
+        lists = {"worn": worn, "glimpsed": glimpsed}
+        wears = {name: "+".join(item for item in WORN if item in items) for name, items in lists.items()}
+        uri = portrait_uri(portrait, glimpsed)
+        rows.append({"image_id": f"objects/{len(rows):03d}", "uri": uri, **who, **wears})
     return rows
 
 
 def objects() -> list[Entry]:
     """One row per picture and thing in it, whole or glimpsed, as `Dataset.objects` has them."""
-    return [
-        {
-            "image_id": row["image_id"],
-            "concept": item,
-            "instances": 1,
-            "area": area(item, glimpsed=item in row["glimpsed"].split("+")),
-            "names": [item],
-        }
-        for row in people()
-        for item in WORN
-        if item in row["worn"].split("+")
-    ]
+    things = list[Entry]()
+    for row, item in product(people(), WORN):
+        if item in row["worn"].split("+"):
+            size = area(item, glimpsed=item in row["glimpsed"].split("+"))
+            things.append({"image_id": row["image_id"], "concept": item, "instances": 1, "area": size, "names": [item]})
+    return things

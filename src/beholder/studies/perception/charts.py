@@ -37,7 +37,6 @@ MANY, SHORT = 4, 20  # more names than these stand in two columns, if each has n
 
 
 def numbers(*names: str) -> list[alt.Tooltip]:
-    """Tooltips of these numbers."""
     return [alt.Tooltip(f"{name}:Q", format=".3f") for name in names or form.NUMBERS]
 
 
@@ -252,12 +251,9 @@ CAPTIONS = {  # by the figure's name; {unit} is that of the judgements
     "squares are their means. +1: the first is always brighter, −1: the second. About the pictures, not about the "
     "model.",
 }
-DENSITIES = {  # the panels of densities, before those of the control words
-    "neutral": "neutral prompt",
-    AT_REST: "neutral prompt, no smile",
-    "cosine": "before Δ",
-    "delta_cosine": "after Δ",
-}
+WHEN = {"cosine": "before Δ", "delta_cosine": "after Δ"}
+# The panels of densities, before those of the control words
+DENSITIES = {"neutral": "neutral prompt", AT_REST: "neutral prompt, no smile", **WHEN}
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -486,10 +482,9 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
-    when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
-    rows = [_dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
+    rows = [_dot(row, WHEN[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
     if rows:
-        ranges = ", ".join(f"{_range(rows, name)} {name}" for name in when.values())
+        ranges = ", ".join(f"{_range(rows, name)} {name}" for name in WHEN.values())
         title = f"correlation with the neutral prompt: {ranges}"
         yield _figure("neutral-r", title, group_dots(rows, "correlation over images"), "neutral")
 

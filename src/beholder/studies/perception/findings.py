@@ -135,7 +135,6 @@ def finest(part: pl.DataFrame) -> str:
 
 
 def grouping_of(part: pl.DataFrame) -> dict[str, str]:
-    """The grouping that each group belongs to."""
     return dict(metric_rows(part, "delta_cosine").select("group", "subset").iter_rows())
 
 
@@ -150,7 +149,6 @@ def printed_unit(part: pl.DataFrame) -> str:
 
 
 def found(row: Result | None) -> bool:
-    """Whether the comparison found a difference."""
     return row is not None and row["verdict"] == DIFFERENCE
 
 

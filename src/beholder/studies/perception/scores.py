@@ -71,11 +71,9 @@ class Judged(NamedTuple):
         return np.stack([scores[:, self.places(d)].mean(axis=1) for d in self.dimensions], axis=1)
 
     def places(self, dimension: Dimension) -> list[int]:
-        """Columns of a dimension's words."""
         return [self.words.index(word) for word in dimension.words if word in self.words]
 
     def names(self) -> list[str]:
-        """The dimensions' names."""
         return [dimension.name for dimension in self.dimensions]
 
     def scales(self) -> list[tuple[int, int]]:
@@ -84,7 +82,6 @@ class Judged(NamedTuple):
         return [(names.index(d.name), names.index(str(d.opposite))) for d in positive if d.opposite in names]
 
     def rows(self, keep: AnyArray) -> "Judged":
-        """Some of the images."""
         if keep.dtype == bool and keep.all():
             return self
         places = np.flatnonzero(keep) if keep.dtype == bool else keep
