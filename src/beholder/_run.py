@@ -206,7 +206,8 @@ RECORDS = {"run.json": "results.parquet", "comparison.json": "comparison.parquet
 """Each file that says what a folder holds, and the file of results that comes with it."""
 FILES = (
     *("results.parquet", "results.csv", "findings.json", "prompts.csv", "run.json", "perturbed.parquet"),
-    *("report.html", "audit.toml", "comparison.parquet", "comparison.csv", "comparison.json", "comparison.html"),
+    *("report.html", "report.png", "audit.toml"),
+    *("comparison.parquet", "comparison.csv", "comparison.json", "comparison.html"),
 )
 LONGEST = 60  # characters of a folder's name that come from model and studies
 

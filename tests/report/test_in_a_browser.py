@@ -98,9 +98,9 @@ def test_a_chart_is_saved_under_its_name(path: Path, browser: Any, tmp_path: Pat
     page.goto(path.as_uri())
     draw_all(page)
     figure = page.locator("figure.chart").first
-    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b"")):
+    for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("CSV", b""), ("HTML", b"<!doctype html>")):
         with page.expect_download() as started:
-            figure.get_by_role("button", name=re.compile(f"as {kind}")).click()
+            figure.get_by_role("button", name=re.compile("Embed" if kind == "HTML" else f"as {kind}")).click()
         name = started.value.suggested_filename
         assert re.fullmatch(rf"models-apa-apa-[\w-]+\.{kind.lower()}", name)
         data = Path(started.value.path()).read_bytes()
@@ -108,6 +108,11 @@ def test_a_chart_is_saved_under_its_name(path: Path, browser: Any, tmp_path: Pat
         assert len(data) > 100
         if kind == "SVG":
             assert b"currentColor" not in data
+        if kind == "HTML":
+            assert b"<svg" in data
+            assert b"<script" not in data
+    figure.get_by_role("button", name="Copy link").click()
+    assert page.evaluate("location.hash") == "#" + str(figure.get_attribute("id"))
     page.close()
 
 

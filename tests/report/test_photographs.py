@@ -15,6 +15,7 @@ import beholder
 from beholder.cli import app
 from beholder.core.errors import UsageError
 from beholder.core.record import Record
+from beholder.report import page as page_module
 from beholder.report.pictures import with_photographs
 from beholder.report.report import build_report
 
@@ -50,12 +51,20 @@ def report(run: Path, *options: str) -> tuple[str, str]:
     return (run / "report.html").read_text(), done.output + str(done.exception or "")
 
 
-def test_a_photograph_is_shown_only_where_it_was_asked_for_and_declared(tmp_path: Path) -> None:
-    run = audited(tmp_path, **RELEASED)
+def test_a_photograph_is_shown_only_where_it_was_asked_for_and_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, drawn = audited(tmp_path, **RELEASED), list[str]()
+    picture = page_module.png
+    monkeypatch.setattr(page_module, "png", lambda spec: drawn.append(str(spec)) or picture(spec))
     assert "data:image/webp" not in report(run)[0]
     page, _ = report(run, "--with-photographs")
     assert page.count("data:image/webp") > 10
     assert "shows photographs of folder:" in page
+    assert (run / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert "image/webp" not in drawn.pop()
+    page, _ = report(run, "--with-photographs", "--url", "https://lab.example/run/")
+    assert 'property="og:image" content="https://lab.example/run/report.png"' in page
     assert "a photograph" in page
     entry = json.loads((run / "run.json").read_text())["datasets"][0]
     assert (entry["photographs"], entry["photographs_on_page"]) == ("yes: signed releases", True)

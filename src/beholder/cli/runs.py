@@ -85,6 +85,7 @@ def report_command(
         help="Put the photographs behind the answers into the page, of data that declares that they may be shown "
         "(`beholder data settings folder`). Without this, the file has no photograph; drawn people are always shown.",
     ),
+    url: str = typer.Option("", help="Address of the run folder once it is published, for the picture in links to it."),
     as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
     data: Path | None = None,
     settings: list[str] | None = None,
@@ -100,7 +101,7 @@ def report_command(
         say_json(run.as_json())
         return
     report = pictures.with_photographs(run.report) if with_photographs else run.report
-    page = write_page(report, folder)
+    page = write_page(report, folder, url=url)
     run.save_findings(folder)
     write_whole(folder / "results.csv", as_csv(run.results))
     write_whole(folder / "run.json", run.record.as_json())

@@ -35,20 +35,6 @@ OCCUPATION_RATES: dict[tuple[str, str], dict[str, float]] = {
     ("plain", "man"): {"teacher": 0.50, "clerk": 0.50},
 }
 
-# P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half and this is also what a
-# softmax over the two words tends to.
-WARM_RATES: dict[int, float] = {0: 0.10, 1: 0.30, 2: 0.50, 3: 0.70, 4: 0.90}
-WARM_WORDS = tuple("warm friendly kind trustworthy honest likable sincere benevolent altruistic".split())
-COLD_WORDS = tuple("cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic".split())
-# Said of everybody alike, whatever is drawn: the traits on which a fair audit finds nothing.
-CONTROL_WORDS = tuple(
-    """
-    competent intelligent skilled efficient assertive confident powerful high-status dominating wealthy
-    competitive powerless low-status dominated poor meek passive science-oriented alternative liberal modern
-    religious conventional conservative traditional curious punctual thoughtful
-    """.split()
-)
-
 
 def implied_occupation(outfit: str, presentation: str) -> dict[str, float]:
     """Implied softmax over the nine occupation prompts; outfits and presentations are equally frequent in training."""

@@ -3,7 +3,7 @@
 The test of iEAT (Steed and Caliskan 2021), which needs no words. Pure functions: vectors in, numbers out.
 """
 
-from itertools import combinations, islice
+from itertools import combinations
 from math import comb
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from beholder.core.types import Array
 
 MOST_DRAWN = 10_000  # arrangements up to which all are taken; of more, so many (the pictures at hand among them)
 TIE = 1e-9  # relative differences below this are rounding
-HELD = 1 << 12
 
 
 class ImageAssociation(NamedTuple):
@@ -56,17 +55,14 @@ def association_of(x: Array, y: Array, *, seed: int = 0) -> ImageAssociation:
     alike = spread <= TIE * float(np.abs(both).max(initial=0.0))
     effect = float("nan") if alike else float(x.mean() - y.mean()) / spread
     least = float(x.sum()) - TIE * float(np.abs(both).sum())  # the sum over X says as much as the difference of means
-    count, every = comb(len(both), size), range(len(both))
+    count = comb(len(both), size)
     if count <= MOST_DRAWN:
-        dealt, reached = combinations(every, size), 0
-        while chosen := list(islice(dealt, HELD)):
-            reached += int((both[np.array(chosen)].sum(axis=1) >= least).sum())
-        return ImageAssociation(effect, reached / count, count, exact=True)
-    rng, reached = np.random.default_rng(seed), 1
-    for start in range(1, MOST_DRAWN, HELD):
-        drawn = rng.permuted(np.tile(both, (min(HELD, MOST_DRAWN - start), 1)), axis=1)
-        reached += int((drawn[:, :size].sum(axis=1) >= least).sum())
-    return ImageAssociation(effect, reached / MOST_DRAWN, MOST_DRAWN, exact=False)
+        dealt = np.array(list(combinations(range(len(both)), size)))
+    else:
+        dealt = np.random.default_rng(seed).random((MOST_DRAWN, len(both))).argsort(axis=1)[:, :size]
+        dealt[0] = np.arange(size)
+    p_value = float((both[dealt].sum(axis=1) >= least).mean())
+    return ImageAssociation(effect, p_value, len(dealt), exact=count <= MOST_DRAWN)
 
 
 def _unit(name: str, given: npt.ArrayLike) -> Array:
@@ -78,7 +74,7 @@ def _unit(name: str, given: npt.ArrayLike) -> Array:
     if vectors.ndim != 2 or not vectors.size:
         raise DataError(f"{name} must be a table of numbers with a row for each picture.")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not (np.isfinite(lengths) & (lengths > 0)).all():
-        row = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)).ravel())[0])
-        raise DataError(f"{name}: row {row} is no direction: its numbers are all 0, NaN or infinite.")
+    bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
+    if len(bad):
+        raise DataError(f"{name}: row {bad[0]} is no direction: its numbers are all 0, NaN or infinite.")
     return np.asarray(vectors / lengths)

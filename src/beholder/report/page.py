@@ -6,13 +6,16 @@ Whatever comes from data is escaped; the page's own scripts are the only ones it
 import base64
 import hashlib
 import io
+import json
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -26,11 +29,11 @@ from beholder.core.record import Record
 from beholder.core.results import WITHIN
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS, load_dataset
-from beholder.datasets.images import open_image
+from beholder.datasets.images import DRAWN, open_image
 from beholder.report import facts
 from beholder.report.answer import RANDOM, Answer, Headline, answers, trust
 from beholder.report.answer import headline as first_headline
-from beholder.report.drawing import Drawing, chart_library, drawing, packed, prepare
+from beholder.report.drawing import Drawing, Undrawn, chart_library, drawing, packed, png, prepare
 from beholder.report.number_table import results_ledger
 from beholder.report.pictures import Evidence, evidence
 from beholder.report.report import NOISE, Report, Section, short_names, slug
@@ -59,11 +62,17 @@ class Part(NamedTuple):
     open: bool  # whether its chart is seen at once
 
 
-def write_page(report: Report, folder: Path) -> Path:
-    """Write `report.html` beside the results and return its path."""
+def write_page(report: Report, folder: Path, *, url: str = "") -> Path:
+    """Write `report.html` beside the results and return its path; and the picture that links to it show.
+
+    `url` is the folder's address where the page will be published.
+    """
     place = folder.resolve()
     inside = place.is_relative_to(Path.cwd())
-    return save_page(folder / "report.html", render(report, str(place.relative_to(Path.cwd()) if inside else place)))
+    values = page_values(report, str(place.relative_to(Path.cwd()) if inside else place), url=url)
+    with suppress(Undrawn):
+        write_whole(folder / "report.png", preview(values["headline"], values["proof"]))
+    return save_page(folder / "report.html", rendered("page.html.j2", **values))
 
 
 def save_page(path: Path, text: str) -> Path:
@@ -75,15 +84,20 @@ def save_page(path: Path, text: str) -> Path:
 def render(report: Report, folder: str = "RUN", viewer: str = "") -> str:
     """The page as text; equal runs give equal pages. `folder` is the run's, for the commands on the page; on a page
     that a viewer shows, addresses of findings begin with `viewer`."""
+    return rendered("page.html.j2", **page_values(report, folder, viewer))
+
+
+def page_values(report: Report, folder: str, viewer: str = "", url: str = "") -> dict[str, Any]:
+    """What the page shows, by the names of its template."""
     prepare()
     record, places = report.record, zip(report.sections, headings(report.sections), strict=True)
     cards, headline = answers(report), first_headline(report, title(report))
     pictures = behind_cards(report, cards, headline)
     sections = [page_section(report, section, heading, told(section, cards, pictures)) for section, heading in places]
-    return rendered(
-        "page.html.j2",
-        ("files.js", "page.js", "ledger.js") if sections else (),
+    return dict(
+        scripts=("files.js", "page.js", "ledger.js") if sections else (),
         library=chart_library() if sections else None,
+        url=url and f"{url.rstrip('/')}/",
         title=title(report),
         cards=merged(scorecard(report, [anchor for anchor, _ in headings(report.sections)])),
         verdict_key=verdict_key(),
@@ -108,6 +122,14 @@ def render(report: Report, folder: str = "RUN", viewer: str = "") -> str:
         few=FEW,
         glossary=list(dict.fromkeys(line for each in report.sections for line in each.chapter.glossary)),
     )
+
+
+def preview(headline: Headline, proof: Evidence | None) -> bytes:
+    """The title with what proves it, as a PNG for links to the page; never with a photograph. Raises `Undrawn`."""
+    pair = [each for each in (proof.typical if proof else ()) if each.uri.startswith(DRAWN)]
+    template = environment().get_template("preview.json.j2")
+    values: Entry = {"headline": headline, "lines": wrap(headline.text, 42)[:4], "pair": pair}
+    return png(json.loads(template.render(values)))
 
 
 def rendered(template: str, scripts: Sequence[str] = (), *, library: str | None = None, **values: Any) -> str:

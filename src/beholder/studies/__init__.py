@@ -24,6 +24,7 @@ AUDITED = {
 OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}
 """Studies with a command of their own, or chosen by an option of their own."""
 COMMANDS = {
-    "exposure": "Count how often captions name people and occupations, by gender, and compare with what a model knows."
+    "exposure": "Count how often captions name people and occupations, by gender, and compare with what a model knows.",
+    "pairs": "Read tables of pairs of occupations: is the bias more than chance, and does it follow who works there?",
 }  # commands that studies bring along, with the first sentence of their help: `beholder --help` loads no study
 STUDIES: Catalog[Study] = Catalog("study", lazy={**AUDITED, **OTHERS}, installed="beholder.studies")

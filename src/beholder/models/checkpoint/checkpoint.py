@@ -34,7 +34,12 @@ class Checkpoint(NamedTuple):
 
 
 def load_checkpoint(
-    files: CheckpointFiles, options: LoadOptions, *, auto: str = "AutoModel", placement: Mapping[str, object] = {}
+    files: CheckpointFiles,
+    options: LoadOptions,
+    *,
+    auto: str = "AutoModel",
+    placement: Mapping[str, object] = {},
+    tokenizer: bool = True,
 ) -> Checkpoint:
     """Model and processors of one folder by the class `auto` of transformers; `placement`: its device_map and such."""
     folder, device, precision = files.folder, resolve_device(options.device), options.resolved_precision
@@ -54,14 +59,14 @@ def load_checkpoint(
         refuse_other_weights(folder, info["missing_keys"], info["unexpected_keys"], other, info["error_msgs"])
         # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
         image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **common)
+        words = transformers.AutoTokenizer.from_pretrained(folder, **common) if tokenizer else None
         with memory_errors():
             model = (model if placement else model.to(device)).eval().requires_grad_(False)
     for message in messages:
         if SCORE_MOVING.search(message):
             raise ModelError(f"{folder}: transformers warns of what would change every score: {message}")
     notes = [message for message in dict.fromkeys(messages) if not CHATTER.search(message)]
-    return Checkpoint(model, image_processor, tokenizer, notes)
+    return Checkpoint(model, image_processor, words, notes)
 
 
 def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:

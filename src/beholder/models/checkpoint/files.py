@@ -57,12 +57,17 @@ class CheckpointFiles(NamedTuple):
 
 
 def find_files(
-    folder: Path, *, allow_pickle: bool, pickled_names: Sequence[str] = PICKLED_WEIGHTS, image_processor: bool = True
+    folder: Path,
+    *,
+    allow_pickle: bool,
+    pickled_names: Sequence[str] = PICKLED_WEIGHTS,
+    image_processor: bool = True,
+    tokenizer: bool = True,
 ) -> CheckpointFiles:
     """Safetensors if there are any; pickled weights, which can run code, only when they are allowed."""
     # transformers makes up an empty tokenizer where there is none, and the scores would mean nothing.
-    needed = {"tokenizer": TOKENIZERS} | ({"image processor": IMAGE_PROCESSORS} if image_processor else {})
-    for what, names in needed.items():
+    needed = ("tokenizer", TOKENIZERS, tokenizer), ("image processor", IMAGE_PROCESSORS, image_processor)
+    for what, names in ((what, names) for what, names, wanted in needed if wanted):
         if not matching(folder, names):
             raise ModelError(f"{folder} has no {what}: {', '.join(names)} were looked for.\nIt holds: {held(folder)}.")
     safe, pickled = matching(folder, SAFE_WEIGHTS), matching(folder, pickled_names)

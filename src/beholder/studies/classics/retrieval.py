@@ -5,81 +5,60 @@ even ones (equal opportunity). Neither number is 0 without preference: `expected
 judged is how many of the lists of the first k a picture is on, group by group: that is 0 apart without preference.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from beholder.comparison.groups import Groups, People, groups_of, people_of
+from beholder.comparison.groups import Groups, People, people_of
 from beholder.comparison.means import ShuffledGroups
 from beholder.core.results import Row
 from beholder.core.types import Array, Codes
 from beholder.metrics.association import descending, ndkl, skew_at_k
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.classics.classes import COMPARED, Column, gap_rows, mean_rows
+from beholder.studies.classics.classes import Column, compared_groups, gap_rows, mean_rows
 from beholder.studies.study import MeasureOptions
 
-RETRIEVED = "classics.retrieved"
 TOP = (1000, 100)  # the paper's k, and one for smaller sets; each only where it is at most half of what is ranked
 SHUFFLED = 20  # shuffles behind an expected skew, which is a mean over hundreds of prompts
-POOL, EVEN = "pool", "even"
-MOST_SKEW, DIVERGENCE = "classics.max_skew", "classics.ndkl"
-UNITS = {MOST_SKEW: "natural logarithm", DIVERGENCE: "nats"}
-TOGETHER = "interval and p hold for all words and attributes at once"
+UNITS = {"classics.max_skew": "natural logarithm", "classics.ndkl": "nats"}
 
 
-def retrieval_rows(matrix: ScoreMatrix, options: MeasureOptions, *, words: bool = False) -> Iterator[Row]:
+def retrieval_rows(matrix: ScoreMatrix, options: MeasureOptions) -> Iterator[Row]:
     """How often each group is on a list, and the paper's two numbers for every attribute."""
     whole = matrix.complete_rows()
     if not whole.images.height:
         return
     cosine, people = whole.quantity("cosine").cells, people_of(whole.images, options.person)
-    every = groups_of(whole.images, [name for name in COMPARED if name in whole.images.columns])
-    order, n = descending(cosine, options.rng()), len(cosine)
+    order, n, columns = descending(cosine, options.rng()), len(cosine), list[Column]()
     k = next((k for k in TOP if 2 * k <= n), max(1, n // 4))
-    columns = []
     for valence in whole.prompts["valence"].unique(maintain_order=True):
         own = order[(whole.prompts["valence"] == valence).to_numpy(), :k]
         listed = np.bincount(own.ravel(), minlength=n) / len(own)
-        columns.append(Column(RETRIEVED, str(valence), f"k={k}", f"{len(own)} prompts", listed))
+        columns.append(Column("classics.retrieved", str(valence), f"k={k}", f"{len(own)} prompts", listed))
+    every = compared_groups(whole.images)
     yield from mean_rows(columns, every, people, options)
-    yield from gap_rows(columns, every, people, options, TOGETHER)
-    concepts = whole.prompts["concept"].to_list()
+    yield from gap_rows(columns, every, people, options)
     for groups in every:
         known = np.flatnonzero(groups.codes >= 0)
         if len({*groups.codes[known]}) > 1:
-            yield from _skew_rows(
-                cosine[known],
-                groups._replace(codes=groups.codes[known]),
-                people.rows(known),
-                k,
-                concepts if words else [],
-                options,
-            )
+            part = groups._replace(codes=groups.codes[known]), people.rows(known)
+            yield from _skew_rows(cosine[known], *part, k, options)
 
 
-def _skew_rows(
-    cosine: Array, groups: Groups, people: People, k: int, concepts: Sequence[str], options: MeasureOptions
-) -> Iterator[Row]:
-    """MaxSkew and NDKL against the pool's shares and against even ones; word by word only if they may be shown."""
-    order, n = descending(cosine, options.rng()), len(cosine)
-    sizes = np.bincount(groups.codes, minlength=len(groups.names))
-    desired = {POOL: sizes / n, EVEN: np.full(len(sizes), 1 / len(sizes))}
-    few = min(SHUFFLED, options.permutations) if not options.values_only else 0
-    shuffled = ShuffledGroups(groups, people, options.rng(), None, few).parts() if few else ()
-    null = [[_skews(codes, order, shares, k).mean(axis=2) for shares in desired.values()] for codes in shuffled]
-    for place, (name, shares) in enumerate(desired.items()):
-        found = _skews(groups.codes[None], order, shares, k)[:, 0]
-        expected = np.concatenate([each[place] for each in null], axis=1).mean(axis=1) if null else [None, None]
-        for metric, own, chance in zip(UNITS, found, expected, strict=True):
-            row = Row(metric, float(own.mean()), n, UNITS[metric], groups.attribute, template=f"k={k}", concept=name)
-            yield row._replace(expected=None if chance is None else float(chance), note=f"mean over {len(own)} prompts")
-            for word in dict.fromkeys(concepts):
-                mine = own[np.array([each == word for each in concepts])]
-                yield row._replace(concept=f"{name}: {word}", value=float(mine.mean()))
+def _skew_rows(cosine: Array, groups: Groups, people: People, k: int, options: MeasureOptions) -> Iterator[Row]:
+    """MaxSkew and NDKL, means over the prompts, against the pool's shares and against even ones."""
+    order, sizes = descending(cosine, options.rng()), np.bincount(groups.codes, minlength=len(groups.names))
+    few = ShuffledGroups(groups, people, options.rng(), None, SHUFFLED)
+    codes = np.concatenate([groups.codes[None], *([] if options.values_only else few.parts())])
+    for name, desired in (("pool", sizes / len(cosine)), ("even", np.full(len(sizes), 1 / len(sizes)))):
+        for metric, (own, *shuffled) in zip(UNITS, _skews(codes, order, desired, k), strict=True):
+            row = Row(metric, float(own), len(cosine), UNITS[metric], groups.attribute, concept=name, template=f"k={k}")
+            expected = float(np.mean(shuffled)) if shuffled else None
+            yield row._replace(expected=expected, note=f"mean over {len(order)} prompts")
 
 
 def _skews(codes: Codes, order: Codes, desired: Array, k: int) -> Array:
-    """MaxSkew and NDKL of codes `[shuffles, images]` for every prompt: `[2, shuffles, prompts]`."""
+    """MaxSkew and NDKL of codes `[shuffles, images]`, means over the prompts: `[2, shuffles]`."""
     ranked = (codes[:, row] for row in order)
     both = [(skew_at_k(each, desired, k).max(axis=1), ndkl(each, desired)) for each in ranked]
-    return np.moveaxis(np.array(both), 0, 2)
+    return np.asarray(np.mean(both, axis=0))

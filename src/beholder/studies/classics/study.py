@@ -1,19 +1,20 @@
 """Classics: three contrastive tests that everybody cites. CLIP's labels on faces, Berg's retrieval, iEAT on images."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from beholder.comparison.groups import groups_of, people_of, strata_of
+from beholder.comparison.groups import people_of, strata_of
 from beholder.comparison.power import Scores
 from beholder.core.results import Row
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task, between_pictures
-from beholder.studies.classics.classes import COMPARED, class_rows
+from beholder.studies.classics.classes import COMPARED, class_rows, compared_groups
 from beholder.studies.classics.images import image_rows, tested
 from beholder.studies.classics.prompts import DRAWN, FACES, Classes, ImageTest, retrieval_prompts
 from beholder.studies.classics.retrieval import retrieval_rows
@@ -54,7 +55,7 @@ def classics_study(*, words: bool = False) -> Study:
         if LABELS in matrices:
             yield from class_rows(matrices[LABELS], _design(matrices[LABELS]), options, words=words)
         if RETRIEVAL in matrices:
-            yield from retrieval_rows(matrices[RETRIEVAL], options, words=words)
+            yield from retrieval_rows(matrices[RETRIEVAL], options)
         if IMAGES in matrices:
             yield from image_rows(matrices[IMAGES], options)
 
@@ -67,14 +68,7 @@ def classics_study(*, words: bool = False) -> Study:
         citation="Radford and others, Learning transferable visual models from natural language supervision (2021), "
         "§ 7.1; Berg and others, A prompt array keeps the bias away (2022); Steed and Caliskan, Image representations "
         "learned with unsupervised pre-training contain human-like biases (2021)",
-        asks=Asks(
-            datasets=DATA,
-            tasks=lambda dataset: tasks(dataset, templates=1),
-            statements=tasks,
-            all_datasets=True,
-            belief=True,
-            limit_by="race",
-        ),
+        asks=Asks(DATA, partial(tasks, templates=1), tasks, all_datasets=True, belief=True, limit_by="race"),
         measures=Measures(functions=(measure,), metrics=METRICS, compares=COMPARED),
         tells=Tells(
             chapter="beholder.studies.classics.chapter:CHAPTER",
@@ -105,8 +99,7 @@ CLASSICS = classics_study()
 
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     """Which gap in the share of a category can be found: all attributes, categories and lists are one family."""
-    people, planned = people_of(dataset.table, options.person), []
-    every = groups_of(dataset.table, [name for name in COMPARED if name in dataset.table.columns])
+    people, every, planned = people_of(dataset.table, options.person), compared_groups(dataset.table), []
     labels = pl.DataFrame({groups.attribute: groups.labels() for groups in every})
     for groups in every:
         strata = strata_of(labels, groups.large(people), labels.columns, people)
@@ -122,7 +115,6 @@ TRIED = Classes(
     lists={"made": tuple(f"class {place}" for place in range(6))},
     templates={"made": "{}"},
     categories={"odd": ("class 1", "class 3", "class 5")},
-    judged=("odd",),
 )
 
 
@@ -131,9 +123,7 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     there = ~np.isnan(world.scores).any(axis=1)
     images, scores = world.table.filter(pl.Series(there)).drop("brightness"), world.scores[there]
     names = TRIED.lists["made"]
-    asked = prompt_set(
-        "made", [{"text": name, "concept": name, "template": "made", "valence": "even"} for name in names]
-    )
+    asked = prompt_set("made", [{"text": name, "concept": name, "template": "made", "valence": "a"} for name in names])
     matrix = ScoreMatrix("made", images, asked.table, ("score",), scores[:, :6, None])
     yield from class_rows(matrix, TRIED, options)
     yield from retrieval_rows(matrix.columns(np.array([0, 2])), options)
@@ -144,18 +134,9 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
 
 
 JUDGED = tuple(f"classics.{name}" for name in ("share_gap", "belief_gap", "retrieved_gap"))
-TRIALS = Trial(
-    prompts=6,
-    measure=measure_world,
-    true={
-        GENDER_ONLY: (
-            *(f"{name}:gender" for name in JUDGED),
-            *(f"classics.{name}" for name in ("image_association", "image_p", "images")),
-            *(f"classics.{kind}:gender" for kind in ("label", "retrieval")),
-        )
-    },
-    found=(*JUDGED, "classics.image_association", "classics.label", "classics.retrieval", "classics.images"),
-)
+FOUND, TESTED = ("classics.label", "classics.retrieval"), ("classics.image_association", "classics.images")
+TRUE = (*(f"{name}:gender" for name in (*JUDGED, *FOUND)), *TESTED, "classics.image_p")
+TRIALS = Trial(6, measure_world, {GENDER_ONLY: TRUE}, found=(*JUDGED, *FOUND, *TESTED))
 
 
 # Printed numbers: a public replication of CLIP's labels, and iEAT's released table

@@ -17,10 +17,11 @@ from beholder.core.results import WITHIN
 from beholder.metrics.association import softmax
 from beholder.prompts.prompt_set import ONE_LEVEL
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.custom.study import BALANCE, DIFFERENCES, KINDS, SELECTION
+from beholder.studies.custom.study import BALANCE, DIFFERENCES
 
 # What is measured, by the metric that says how it differs
-BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in (*KINDS, *SELECTION)}
+KINDS = ("gap", "slope", "interaction", "equivalence", "selection_rate", "impact_ratio")
+BASES = {start + kind: base for base, start in DIFFERENCES.items() for kind in KINDS}
 BELIEF = "custom.probability"
 MEASURED = {
     BELIEF: ("Belief in “{}”", "Mean belief in “{}”"),

@@ -1,6 +1,7 @@
 """The chapter on pairs: which answer changes when only the person of a scene changes."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 
@@ -11,11 +12,13 @@ from beholder.chapter.finding import CHECK, Finding, contrast, deciding_rows, fi
 from beholder.chapter.numbers import Result, has_interval, percent, plural, points, points_decimals, points_range
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.glasshouse.planted import REFERENCE, implied_occupation
+from beholder.studies.pairs.tables import table_findings
 
 FAVOURABLE = {
     "occupations": "the occupation of higher status",
     "status": "the answer of higher status",
     "potential_crime": "the innocent answer",
+    "pairs": "the option of higher status, or the innocent one,",
 }
 MANY = 12
 TOGETHER = f"{INTERVALS} They hold for all parts, labels and questions together."
@@ -35,6 +38,10 @@ KINDS = {
         f"How much a gap by one label changes with the other, in points. {TOGETHER}",
     ),
 }  # by how the metric ends: the kind of its findings, the metric of each group, the title and caption of its table
+OCCUPATIONS = (
+    "In points of GenderBias-VL. Largest: towards the gender that is more frequent, as printed. Signed: the mean with "
+    f"its sign. Labour: correlation of the bias towards women with the share of women. {INTERVALS}"
+)
 WORK = {"doctors": "nurse", "chefs": "cook", "builders": "assistant", "judges": "clerk"}
 CAPTION = "Right of the line: the first group gets the favourable option more often. All numbers are judged together."
 
@@ -47,7 +54,8 @@ def gaps(part: pl.DataFrame, kind: str) -> list[Result]:
 
 def option(row: Result) -> str:
     """What is chosen: the option of one question, or the favourable one of a part."""
-    named = f"“{row['concept']}”" if row["concept"] else FAVOURABLE.get(row["template"] or "", "the favourable option")
+    favourable = FAVOURABLE.get(row["template"] or row["dataset"], "the favourable option")
+    named = f"“{row['concept']}”" if row["concept"] else favourable
     return "the answer “unclear”" if row["metric"].endswith("unclear_gap") else named
 
 
@@ -67,7 +75,7 @@ def pair_findings(part: pl.DataFrame) -> Iterator[Finding]:
         rows = gaps(part, ending)
         for label in dict.fromkeys(row["subset"] for row in rows):
             yield _told(part, ending, [row for row in rows if row["subset"] == label])
-    yield from _planted(part)
+    yield from (*_planted(part), *table_findings(part))
 
 
 def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
@@ -117,6 +125,21 @@ def pair_tables(part: pl.DataFrame) -> Iterator[Table]:
         if rows := chapter.rows_of(part, mean) if mean else []:
             named = {"title": f"{title}: each group", "caption": INTERVALS, "topic": topic}
             yield tabled(part, rows, left, shares, long=True, **named)
+    if sizes := chapter.rows_of(part, "mean_size"):
+        rest = {kind: chapter.rows_of(part, kind) for kind in ("largest", "signed", "labour")}
+        lines = [{**row, **{kind: rest[kind][place] for kind in rest}} for place, row in enumerate(sizes)]
+        heads: list[Column] = [
+            ("Mean size", lambda row: f"{row['value']:.2f}"),
+            ("By chance", lambda row: f"{row['expected']:.2f}"),
+        ]
+        heads += [(kind.capitalize(), partial(_number, kind)) for kind in rest]
+        yield tabled(part, lines, [], heads, title="Pairs of occupations", caption=OCCUPATIONS, topic="tables")
+
+
+def _number(kind: str, line: Result) -> Cell:
+    row = line[kind]
+    bounds = f"{row['low']:.2f} to {row['high']:.2f}" if has_interval(row) else ""
+    return Cell(f"{row['value']:.2f}", bounds, strong=row["verdict"] == DIFFERENCE)
 
 
 def pair_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -173,12 +196,14 @@ def planted_table(part: pl.DataFrame) -> Table | None:
 
 
 CHAPTER = Chapter(
-    topics={"pairs": "The same scene with another person", "unclear": "Unclear"},
+    topics={"pairs": "The same scene with another person", "unclear": "Unclear", "tables": "Pairs of occupations"},
     questions={
         "planted": Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK),
         "pairs": Question("Does the answer change when only the person changes?", "pairs", "The same scene"),
         "crossing": Question("Do two labels do more together than each alone?", "pairs"),
         "unclear": Question("Does the model call some people unclear more often?", "unclear", "Unclear"),
+        "size": Question("Is the bias of pairs of occupations more than chance gives?", "tables", "Occupations"),
+        "labour": Question("Does the bias follow who works in an occupation?", "tables", "Who works there"),
     },
     findings=pair_findings,
     tables=pair_tables,

@@ -19,6 +19,8 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.pairs.measures import LABELS, pair_rows
 from beholder.studies.pairs.prompts import CHOICE, pair_tasks, read_questions
+from beholder.studies.pairs.tables import COMMAND
+from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import SEED, PlanOptions, plan_rows
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tasks, Tells, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, UNFAIR, Trial, World
@@ -44,7 +46,8 @@ def pairs_study(questions: pl.DataFrame | None = None, by: Sequence[str] = ()) -
         short="PAIRS",
         question="When only the person changes, which answer changes?",
         citation="Fraser and Kiritchenko, Examining Gender and Racial Bias in Large Vision-Language Models Using a "
-        "Novel Dataset of Parallel Images (EACL 2024); questions with “unclear” as in HELM",
+        "Novel Dataset of Parallel Images (EACL 2024); questions with “unclear” as in HELM. Tables: Xiao and others, "
+        "GenderBias-VL (2024)",
         asks=Asks(
             datasets=("pairs", PAIRS_NAME),
             tasks=_tasks(questions, statements=False),
@@ -68,9 +71,10 @@ def pairs_study(questions: pl.DataFrame | None = None, by: Sequence[str] = ()) -
             of_photographs=("Labels say what is meant to be seen. Two genders and two races stand for no more.",),
             intervals="from exchanging the people of a scene, for all parts, labels and questions together",
         ),
-        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
+        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         options=OPTIONS,
         configure=configured,
+        command=COMMAND,
     )
 
 
@@ -91,6 +95,8 @@ def configured(study: Study, options: Fields) -> Study:
 
 
 PAIRS = pairs_study()
+TABLE = Source("genderbias_vl", "GenderBias-VL (2024), overall table", "mean size and largest bias of pairs, 15 models")
+PRINTED = Printed(Path(__file__).with_name("printed.csv"), (TABLE,))
 
 
 # Planning: the smallest gap that sign flips find, from a spread that is assumed

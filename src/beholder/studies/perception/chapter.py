@@ -8,7 +8,6 @@ from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question,
 from beholder.chapter.finding import KNOWS, by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.datasets.glasshouse import DESIGN_NAME
-from beholder.glasshouse.planted import WARM_RATES, planted_row
 from beholder.studies.perception import findings
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import found, perception_findings
@@ -207,16 +206,6 @@ def _key(row: Result) -> tuple[str, str, str, str]:
 REFERENCE = "glasshouse/contrastive"
 PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}  # what an open smile adds
 NOTHING = "nothing"
-NOTE = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
-SHARES = [
-    planted_row("perception.warm_against_cold", "smiling", rate, group=str(k), concept="Warmth", note=NOTE)
-    for k, rate in WARM_RATES.items()
-]
-SIGNS = [
-    planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
-    for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
-]
-WARMTH = [*SHARES, *SIGNS]  # what the captions imply for smiling and warmth: for the model card and its tests
 
 
 def perception_planted(part: pl.DataFrame) -> Table | None:
