@@ -112,7 +112,8 @@ def functions(folder: Path) -> Any:
 
 @pytest.mark.parametrize("draws", [0, 3])
 def test_a_folder_for_lmms_eval_holds_all_it_needs(draws: int, tmp_path: Path) -> None:
-    assert write_tasks(questions(draws=draws), tmp_path / "task") == 2 * 2 * (draws or 1)
+    asked = questions(draws=draws)
+    assert write_tasks(asked, tmp_path / "task") == len(asked._inquiry.dataset) * 2 * (draws or 1)
     task = (tmp_path / "task" / "beholder_custom.yaml").read_text()
     assert f'output_type: "{"generate_until" if draws else "multiple_choice"}"' in task
     docs = [json.loads(line) for line in (tmp_path / "task" / "beholder_custom.jsonl").read_text().splitlines()]
@@ -133,7 +134,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
     """What an audit of the model that made the logs gives."""
     folder = tmp_path_factory.mktemp("audited")
     (folder / "prompts.csv").write_text(PROMPTS)
-    asked = ["--prompts", folder / "prompts.csv", "--dataset", "glasshouse-faces", "--by", "gender", "--limit", 12]
+    asked = ["--prompts", folder / "prompts.csv", "--dataset", "glasshouse-faces", "--by", "gender", "--limit", 6]
     command("audit", "glasshouse/generative", *asked, "--out", folder / "run", "--store", folder / "store", "-q")
     return pl.read_parquet(folder / "run" / "results.parquet")
 
