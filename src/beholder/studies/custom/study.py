@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
@@ -24,7 +23,7 @@ from beholder.core.errors import UnknownName
 from beholder.core.options import names_of
 from beholder.core.results import Row
 from beholder.core.tables import column_in
-from beholder.core.types import Fields
+from beholder.core.types import Array, Codes, Fields, Mask
 from beholder.datasets.dataset import KEYS, Dataset
 from beholder.datasets.selection import NUMBERS
 from beholder.datasets.survey import columns_of
@@ -37,7 +36,6 @@ from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trial, World
 
-Array = npt.NDArray[np.float64]
 MEASURED = ("custom.probability", "custom.p_yes", "custom.presence", "custom.association", "custom.association_top1")
 # How the metrics of differences begin, by what differs
 DIFFERENCES = {base: "custom." if base == "custom.probability" else f"{base}_" for base in MEASURED}
@@ -133,7 +131,7 @@ class Family:
             if self.options.delta is not None:
                 yield self._alike(column.row("equivalence", 0.0, n, groups.attribute), judged, groups, k)
 
-    def _inner(self, groups: Groups, variant: str, inside: npt.NDArray[np.bool_], judged: Judged) -> Iterator[Row]:
+    def _inner(self, groups: Groups, variant: str, inside: Mask, judged: Judged) -> Iterator[Row]:
         """What differs within one stratum."""
         for k, column in enumerate(self.columns):
             one = self._comparisons(judged, groups, k)[0]
@@ -325,9 +323,7 @@ def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: 
         yield from Family(everything, matrix.images, by, options).rows()
 
 
-def _mean_rows(
-    columns: Sequence[Column], mask: npt.NDArray[np.bool_], people: npt.NDArray[np.intp], options: MeasureOptions
-) -> Iterator[Row]:
+def _mean_rows(columns: Sequence[Column], mask: Mask, people: Codes, options: MeasureOptions) -> Iterator[Row]:
     if not mask.any():
         return
     resampler = Resampler(people[mask], options.rng(), options.draws)
