@@ -42,8 +42,8 @@ def test_short_work_leaves_nothing_in_a_log(monkeypatch: pytest.MonkeyPatch):
     assert progress_of(monkeypatch, terminal=False, between=30.0) == ""
 
 
-def test_a_narrow_terminal_shows_the_end_of_a_long_label(monkeypatch: pytest.MonkeyPatch):
-    assert "…eights: images" in progress_of(monkeypatch, terminal=True)
+def test_a_narrow_terminal_shows_the_models_own_name(monkeypatch: pytest.MonkeyPatch):
+    assert "weights: images" in progress_of(monkeypatch, terminal=True)
 
 
 def test_work_of_unknown_length_is_named(monkeypatch: pytest.MonkeyPatch):

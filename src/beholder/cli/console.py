@@ -107,7 +107,7 @@ def size(count: float) -> str:
 
 def shortened(label: str, room: int) -> str:
     """A label that fits: the model's own name, which comes first, stays."""
-    label = label if len(label) <= room else re.sub(r"^[^\s:]*/", "", label)
+    label = label if len(label) <= room else re.sub(r"^\S*/", "", label)
     return label if len(label) <= room else f"{label[: room - 1]}…"
 
 
