@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_a_run_over_few_images_lends_the_spread_that_its_intervals_were_made_of(
 
 
 def test_an_unknown_study_is_refused():
-    with pytest.raises(UnknownName, match="plan"):
+    with pytest.raises(UnknownName, match="Beholder has no study 'grass'"):
         plan("grass", PlanOptions())
 
 
@@ -132,7 +133,7 @@ def test_data_without_groups_are_refused_with_the_reason(tmp_path: Path):
 def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
     folder = people(24)
     fits = {each.study: each for each in fitting_studies(load_dataset(f"folder:{folder}"))}
-    assert {name for name, each in fits.items() if each.fits} == {"gras", "perception", "custom"}
+    assert {name for name, each in fits.items() if each.fits} == {"gras", "perception", "classics", "custom"}
     assert fits["apa"].why.startswith("to compare people it needs other columns than these: ")
     assert fits["disparity"].why.startswith("folder:people does not say what its images show")
     (folder / "people.csv").write_text("image,city\n" + "".join(f"{i:05}.png,{i % 2}\n" for i in range(24)))
@@ -156,3 +157,33 @@ def test_the_studies_own_data_are_planned(data: Path):
     ages = gras.filter(metric="plan.detectable", concept="age")["note"].item()
     assert ages.startswith("5 groups of 319 to 356 people: ")  # of AI-Face, which has the skin tones, no image is there
     assert gras.filter(metric="plan.images_needed").height == 3
+
+
+def test_own_prompts_are_planned_by_the_labels_that_were_asked_for(people: Callable[..., Path], tmp_path: Path):
+    folder = people(60)
+    table = (folder / "people.csv").read_text().replace("woman", "w", 20).replace("image,", "Foto,")
+    (folder / "people.csv").write_text(table)
+    for count in (2, 40):
+        texts = "\n".join(["text", *(f"a person of kind {number}" for number in range(count))])
+        (tmp_path / f"{count}.csv").write_text(texts + "\n")
+    asked = ["plan", "--dataset", str(folder), "--image-column", "Foto", "--by", "gender", "--json", "--prompts"]
+
+    def planned(count: int, *more: str) -> Any:
+        done = CliRunner().invoke(app, [*asked, str(tmp_path / f"{count}.csv"), *more], catch_exceptions=False)
+        return json.loads(done.stdout), done.stderr
+
+    mapped = ("--map", "gender: w = woman")
+    ((few,), _), ((many,), _) = planned(2, *mapped), planned(40, *mapped)
+    assert few["value"] < many["value"]
+    assert few["note"].startswith("2 groups of 30 people: one of 2 prompts")
+    with pytest.raises(UsageError, match="cannot be planned"):
+        planned(2)
+
+
+def test_a_plan_says_which_labels_it_leaves_out(people: Callable[..., Path], capsys: pytest.CaptureFixture[str]):
+    folder = people(60)
+    table = (folder / "people.csv").read_text().replace("image,", "image,age,").replace(".png,", ".png,30,")
+    (folder / "people.csv").write_text(table.replace("woman", "w", 20).replace("png,30,person 1", "png,31,person 1"))
+    plan("custom", PlanOptions(dataset=str(folder)))
+    said = " ".join(capsys.readouterr().err.split())
+    assert "custom: gender is not compared: values look alike (w, woman)" in said

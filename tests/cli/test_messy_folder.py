@@ -80,10 +80,9 @@ def test_the_check_is_also_json(messy: Path, run: Callable[..., Result]):
     assert found["look_alikes"] == {name(20): name(10)}
     assert found["groups"]["gender"] == {"Man": 20, "Woman": 20}
     assert [column["role"] for column in found["columns"]] == ["groups", "numbers", "groups", "ignored"]
-    assert {each["study"]: each["fits"] for each in found["studies"]} == {
-        **dict.fromkeys(("apa", "pfi", "pairs", "disparity"), False),
-        **dict.fromkeys(("gras", "perception", "custom"), True),
-    }
+    fits = {each["study"]: each["fits"] for each in found["studies"]}
+    assert not any(fits[name] for name in ("apa", "pfi", "pairs", "disparity"))
+    assert all(fits[name] for name in ("gras", "perception", "custom"))
 
 
 def test_an_audit_names_all_bad_images_and_goes_on_without_them(

@@ -132,7 +132,7 @@ def test_what_could_not_be_balanced_is_said():
     assert together.attributes == ("gender", "age")
     assert str(together).startswith("gender and age fall together: man old")
     few = select(table.with_columns(gender=pl.Series(["man"] * 37 + ["woman"] * 3)), 20, ("gender",))
-    assert few.as_dict() == {"over": ["gender"], "uneven": ["gender is uneven: man 17, woman 3"]}
+    assert few.as_dict() == {"over": ["gender"], "uneven": ["gender is uneven: man 17, woman 3"], "each": None}
 
 
 @pytest.mark.real

@@ -201,6 +201,10 @@ def main() -> None:
         slow[name] = max(slow.get(name, 0), result["took"])
         if result["error"]:
             failed.setdefault(f"{name}: {result['error']}", []).append((name, case["seed"]))
+            print(f"{name}, seed {case['seed']}: {result['error']}", flush=True)
+        if (total := sum(done.values())) % 10_000 == 0:
+            bad = sum(map(len, failed.values()))
+            print(f"{total:,} cases in {time.monotonic() - began:.0f} s, {bad} failures", flush=True)
 
     running = [watch(argv, start, report) for start in range(argv.step)]
     while running:

@@ -1,6 +1,7 @@
 """What is fuzzed: a valid file, the folder it lies in, and what the program does with it.
 
-Only an error of ours (`BeholderError`) may come out of a call, whatever the file holds.
+Only an error of ours (`BeholderError`) may come out of a call, whatever the file holds; and where there is none, what
+was read is what stands in the file, by other means (`oracles.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,12 +21,13 @@ from unittest.mock import patch
 
 import click
 import numpy as np
+import oracles
 import polars as pl
 import pyarrow as pa
 import typer
 from made_runs import apa_results, custom_results, record
 from mutations import parquet_of
-from PIL import Image
+from PIL import Image, ImageOps
 from tiny_two_towers import ONNX_IMAGE
 
 from beholder._gate import judged, read_rules
@@ -35,10 +38,11 @@ from beholder.cli.options import read_config
 from beholder.core.results import results_table
 from beholder.datasets import load_dataset
 from beholder.datasets.coco import load as load_coco
-from beholder.datasets.content import part_of
+from beholder.datasets.content import part_of, read_content
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import load_fairface, load_gras
 from beholder.datasets.images import open_image, source_of
+from beholder.datasets.labels import parse_maps
 from beholder.datasets.settings import read_group_words
 from beholder.datasets.visual_genome import load as load_genome
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
@@ -60,8 +64,8 @@ from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
 from beholder.studies.gras.prompts import read_traits
+from beholder.studies.mirror import read_ratings
 from beholder.studies.perception.prompts import read_dimensions
-from beholder.studies.perception.scores import read_ratings
 from beholder.studies.study import MeasureOptions
 
 ROOT = Path(__file__).parents[2]
@@ -155,7 +159,9 @@ def _prompt_set() -> Any:
 
 def asked(path: Path) -> None:
     """Own prompts, and for whom each is right."""
-    correct_cells(read_prompts(path).table, people().table)
+    table = read_prompts(path).table
+    correct_cells(table, people().table)
+    oracles.each_from(path, table.select("text", "concept").iter_rows(), every=True)
 
 
 def described(path: Path) -> None:
@@ -164,6 +170,7 @@ def described(path: Path) -> None:
     home = os.path.join(os.path.realpath(path.parent), "")
     assert all(isinstance(source_of(uri), str) and part_of(uri) is None for uri in dataset.table["uri"])
     assert all(os.path.realpath(uri).startswith(home) for uri in dataset.table["uri"])
+    oracles.each_from(path, dataset.table.drop("uri").iter_rows(), every=True)
     dataset.limit(4)
     correct_cells(_prompt_set().table, dataset.table)
 
@@ -171,6 +178,11 @@ def described(path: Path) -> None:
 def measured(path: Path) -> None:
     """Scores made elsewhere, measured."""
     matrices = import_scores([path], [task()]).matrices
+    images, cells = matrices[0].images["image_id"].to_list(), matrices[0].values[:, :, 0]
+    if path.suffix == ".npy":
+        oracles.same_array(path, cells)
+    else:
+        oracles.cells_from(path, images, task().prompts.table["prompt_id"].to_list(), cells)
     options = MeasureOptions(draws=20, seed=1)
     rows = [row for measure in CUSTOM.measures.functions for row in measure({m.task: m for m in matrices}, options)]
     results_table(rows, study="custom", model="m", dataset="toy")
@@ -178,7 +190,9 @@ def measured(path: Path) -> None:
 
 def predicted(path: Path) -> None:
     """Boxes or maps made elsewhere."""
-    import_predictions(path, ["139", "285", "632"], ["dog", "Dining table", "unicorn"])
+    read = import_predictions(path, ["139", "285", "632"], ["dog", "Dining table", "unicorn"])
+    if path.name == "boxes.json":
+        oracles.said_in(path, read.cells[~np.isnan(read.cells)].tolist(), oracles.plain(0), oracles.plain(1))
 
 
 # Captions
@@ -238,6 +252,8 @@ at_most = 0.2
 def shown(folder: Path) -> None:
     """Everything that reads a run: the page, the exports, the gate, JSON."""
     run = load_run(folder)
+    same_rows(folder / "results.parquet", run.results)
+    oracles.said_in(folder / "run.json", [*run.record.studies, *(each.get("name") for each in run.record.models)])
     with patch.object(drawing, "svg", return_value="<svg></svg>"):  # drawn by another process, and tested there
         render(run.report)
     for export in FORMATS.values():
@@ -246,9 +262,26 @@ def shown(folder: Path) -> None:
     judged(run.results, read_rules(folder / "rules.toml"))
 
 
+def same_rows(path: Path, table: pl.DataFrame) -> None:
+    """The same rows as Arrow reads, in any order."""
+    names = ("study", "model", "metric", "subset", "group", "concept", "value", "low", "high", "n")
+    oracles.each_from(path, table.select(names).iter_rows(), every=True)
+
+
+def ruled(path: Path) -> None:
+    """Rules of a gate, and what they say of a run."""
+    rules = read_rules(path)
+    oracles.said_in(path, [value for each in rules for value in (each.metric, each.at_least, each.at_most, each.by)])
+    for each in judged(_results(), rules):
+        bounds = [bound for bound in (each.rule.at_least, each.rule.at_most) if bound is not None]
+        oracles.holds(each.rule.require or bounds or each.rule.finding, "a verdict without a bound")
+
+
 def moved(folder: Path) -> None:
     """How far small changes of the pictures move the findings."""
     run = load_run(folder)
+    names = ("study", "model", "metric", "value", "change")
+    oracles.each_from(folder / "perturbed.parquet", run.perturbed.select(names).iter_rows(), every=True)
     sensitivity_table(_findings(), run.perturbed)
 
 
@@ -273,6 +306,10 @@ def configured(path: Path) -> None:
             read_config(context, path)
         except click.ClickException:
             return
+    given = [
+        value for each in (context.default_map or {}).values() for value in (each if isinstance(each, list) else [each])
+    ]
+    oracles.said_in(path, [Path(value).name if isinstance(value, str) else value for value in given])
 
 
 @cache
@@ -332,8 +369,16 @@ def onnx_files() -> dict[str, bytes]:
 
 def read_onnx(folder: Path) -> None:
     config = read_onnx_config(folder)
+    oracles.said_in(folder / "config.json", [config.embedding_dim, config.logit_scale])
     if isinstance(config.text, TableConfig):
-        read_text_table(folder, config.text).embed(["a photo of a dog"])
+        table = read_text_table(folder, config.text)
+        words = oracles.entries_of(folder / config.text.names)
+        if isinstance(words, dict) and len(words.get("classes", ())) == 2 and "{}" in str(config.text.template):
+            rows = table.embed([config.text.template.replace("{}", word) for word in words["classes"]])
+            with suppress(ValueError, OSError, EOFError, SyntaxError, TypeError):
+                array = np.load(io.BytesIO(oracles.TRUTH.read(folder / config.text.file))).astype(np.float32)
+                right = array / np.linalg.norm(array, axis=1, keepdims=True)
+                oracles.holds(np.allclose(rows, right, atol=1e-3), "vectors of other words")
 
 
 COCO = {
@@ -372,18 +417,29 @@ AIFACE = b"file,Skin Tone\nAIFace/a/3.png,7\n"
 
 def opened(name: str) -> None:
     """A data set, and its first pictures."""
-    for uri in load_dataset(name).limit(2).table["uri"]:
+    dataset, path = load_dataset(name), Path(name.partition(":")[2])
+    bytes_of = {part.name: read_content(str(part)) for uri in dataset.table["uri"] if (part := part_of(uri))}
+    if path.suffix == ".tar" and (members := oracles.members_of(path)):
+        oracles.holds(bytes_of.items() <= members.items(), "other bytes than the tar's")
+    elif path.is_dir() and (shown := oracles.pictures_of(path / "s.parquet")):
+        oracles.holds(all(read_content(uri) in shown for uri in dataset.table["uri"]), "other bytes than the shard's")
+    for uri in dataset.limit(2).table["uri"]:
         open_image(uri)
 
 
 def counted(path: Path) -> None:
     """Captions, searched for words."""
-    count_captions([CaptionFile(path)], Mentions([Term("word", "dog"), Term("name", "Ana Díaz")]))
+    counts = count_captions([CaptionFile(path)], Mentions([Term("word", "dog"), Term("name", "Ana Díaz")]))
+    malformed = sum(tally.malformed for tally in counts.files)
+    oracles.counts_between(path, counts.captions, int(counts.apart[0] + counts.inside[0]), malformed)
 
 
 def compared(folder: Path) -> None:
     """A comparison of two models, shown again."""
-    render_comparison(read_comparison(folder))
+    comparison = read_comparison(folder)
+    names = ("study", "metric", "model", "baseline", "dataset", "first", "second", "difference", "n")
+    oracles.each_from(folder / "comparison.parquet", comparison.table.select(names).iter_rows(), every=True)
+    render_comparison(comparison)
 
 
 @cache
@@ -413,6 +469,74 @@ def shards() -> dict[str, bytes]:
     return {"s.tar": sink.getvalue(), "s.parquet": parquet_of(pictures)}
 
 
+def rated(path: Path) -> None:
+    oracles.each_from(path, read_ratings(path).drop("kind").iter_rows(), every=True)
+
+
+def dimensions(path: Path) -> None:
+    oracles.each_from(path, [(each.name, word) for each in read_dimensions(path) for word in each.words])
+
+
+def templates(path: Path) -> None:
+    oracles.each_from(path, read_templates(path).items(), every=True)
+
+
+def words(path: Path, column: str) -> None:
+    oracles.each_from(path, read_words(path, column).items(), every=True)
+
+
+def group_words(path: Path) -> None:
+    oracles.each_from(
+        path, [(group, word) for group, listed in read_group_words(path).words.items() for word in listed]
+    )
+
+
+def traits(path: Path) -> None:
+    oracles.each_from(path, read_traits(path).select("trait", "valence").iter_rows(), every=True)
+
+
+def listed(path: Path, load: Callable[[Path], Dataset], name: str = "") -> None:
+    """A list of a published data set."""
+    table = load(path.parent).table
+    oracles.each_from(path, table.filter(pl.col("image_id").str.contains(name)).select("image_id").iter_rows())
+
+
+def loaded(path: Path, load: Callable[[Path, dict[str, str]], Dataset], chosen: dict[str, str]) -> None:
+    """A data set of objects: its images are those of its files."""
+    oracles.said_in(path, load(path.parents[path.parent.name == "annotations"], chosen).table["image_id"])
+
+
+def prompted(folder: Path) -> None:
+    """The prompts of a run."""
+    prompts = load_run(folder).prompts
+    prompts_asked(prompts, "custom", "toy")
+    oracles.each_from(folder / "prompts.csv", prompts.select("study", "prompt_id", "concept").iter_rows(), every=True)
+
+
+def pictured(path: Path) -> None:
+    """One picture, as Pillow reads it."""
+    read = open_image(str(path))
+    with Image.open(io.BytesIO(oracles.TRUTH.read(path))) as image:
+        right = ImageOps.exif_transpose(image)
+        if right.mode in ("RGB", "L") and "transparency" not in right.info:
+            oracles.holds(np.array_equal(np.asarray(read), np.asarray(right.convert("RGB"))), "other pixels")
+
+
+def mapped_values(path: Path) -> None:
+    """A map of labels (`--map`)."""
+    oracles.each_from(path, parse_maps([f"gender={path}"])["gender"].items())
+
+
+def weighed(folder: Path) -> None:
+    """A model's folder: a digest stands for one content of all files that are read."""
+    spec = load_model(str(folder)).spec
+    weights = b"".join(path.read_bytes() for path in sorted(folder.glob("*.safetensors")))
+    oracles.holds(WEIGHTS.setdefault(spec.digest, weights) == weights, "one digest of two models")
+
+
+WEIGHTS: dict[str, bytes] = {}
+
+
 @cache
 def targets() -> dict[str, Target]:
     """All of them, by name."""
@@ -424,13 +548,14 @@ def _tables() -> list[Target]:
     readers: list[tuple[str, dict[str, list[Any]], Callable[[Path], object]]] = [
         ("prompts", PROMPTS, asked),
         ("attributes", PEOPLE, described),
-        ("ratings", RATINGS, read_ratings),
-        ("dimensions", DIMENSIONS, read_dimensions),
-        ("templates", {"template": ["a", "b"], "text": ["a {} person", "this is {}"]}, read_templates),
-        ("ambiguous", {"concept": ["knob.n.02"], "words": ["knob handle"]}, partial(read_words, column="words")),
-        ("same_concepts", {"concept": ["tie.n.02"], "same_as": ["tie"]}, partial(read_words, column="same_as")),
-        ("group_words", {"group": ["woman", "man"], "word": ["she", "he"]}, read_group_words),
-        ("traits", {"trait": ["kind", "rude"], "valence": ["positive", "negative"]}, read_traits),
+        ("ratings", RATINGS, rated),
+        ("dimensions", DIMENSIONS, dimensions),
+        ("templates", {"template": ["a", "b"], "text": ["a {} person", "this is {}"]}, templates),
+        ("ambiguous", {"concept": ["knob.n.02"], "words": ["knob handle"]}, partial(words, column="words")),
+        ("same_concepts", {"concept": ["tie.n.02"], "same_as": ["tie"]}, partial(words, column="same_as")),
+        ("group_words", {"group": ["woman", "man"], "word": ["she", "he"]}, group_words),
+        ("traits", {"trait": ["kind", "rude"], "valence": ["positive", "negative"]}, traits),
+        ("value_map", {"value": ["f", "m"], "group": ["woman", "man"]}, mapped_values),
     ]
     lines = "".join(json.dumps({key: values[i] for key, values in PEOPLE.items()}) + "\n" for i in range(N))
     return [
@@ -485,8 +610,8 @@ def _scores() -> list[Target]:
         Target("maps.png", "139.png", {"139.png": picture("L"), **labels}, predicted),
         Target("maps.npz", "139.npz", {"139.npz": packed.getvalue(), **labels}, predicted),
         Target("maps.npy", "139.npy", {"139.npy": npy(plane), **labels}, predicted),
-        one("picture.png", picture(), lambda path: open_image(str(path))),
-        one("picture.jpg", picture(ending="JPEG"), lambda path: open_image(str(path))),
+        one("picture.png", picture(), pictured),
+        one("picture.jpg", picture(ending="JPEG"), pictured),
     ]
 
 
@@ -494,10 +619,10 @@ def _runs() -> list[Target]:
     files = run_files()
     return [
         *(Target(f"run-{name}", name, files, shown, 0.15) for name in ("run.json", "results.parquet")),
-        Target("run-prompts.csv", "prompts.csv", files, lambda f: prompts_asked(load_run(f).prompts, "custom", "toy")),
+        Target("run-prompts.csv", "prompts.csv", files, prompted),
         Target("run-perturbed.parquet", "perturbed.parquet", files, moved, 0.5),
         *(Target(f"compared-{name[11:]}", name, comparison_files(), compared, 0.2) for name in comparison_files()),
-        one("rules.toml", RULES, lambda path: judged(_results(), read_rules(path))),
+        one("rules.toml", RULES, ruled),
         one("audit.toml", CONFIG, configured),
     ]
 
@@ -508,7 +633,7 @@ def _models() -> list[Target]:
     onnx = onnx_files()
     return [
         *(Target(f"onnx-{name}", name, onnx, read_onnx) for name in onnx if name != "image.onnx"),
-        *(Target(f"model-{name}", name, files, lambda folder: load_model(str(folder)), 0.02) for name in files),
+        *(Target(f"model-{name}", name, files, weighed, 0.02) for name in files),
         one("model.name", b"openai/clip-vit-base-patch32@main", load_named, weight=0.3),
     ]
 
@@ -520,11 +645,32 @@ def _datasets() -> list[Target]:
     return [
         one("s.tar", shards()["s.tar"], lambda path: opened(f"wds:{path}"), name="shards.tar"),
         one("s.parquet", shards()["s.parquet"], lambda path: opened(f"hf:{path.parent}"), name="shards.parquet"),
-        one("fairface_label_train.csv", FAIRFACE, lambda path: load_fairface(path.parent), name="fairface"),
+        one("fairface_label_train.csv", FAIRFACE, partial(listed, load=load_fairface), name="fairface"),
         *(
-            Target("coco" if "inst" in name else "coco-captions", name, coco, lambda f: load_coco(f, ONE_IMAGE))
+            Target(
+                "coco" if "inst" in name else "coco-captions",
+                name,
+                coco,
+                lambda f, name=name: loaded(f / name, load_coco, ONE_IMAGE),
+            )
             for name in coco
         ),
-        *(Target(f"genome-{name}", name, genome, lambda f: load_genome(f, {"group_images": "1"})) for name in genome),
-        *(Target(f"gras-{name[16:-4]}", name, lists, load_gras) for name in lists),
+        *(
+            Target(
+                f"genome-{name}",
+                name,
+                genome,
+                lambda f, name=name: loaded(f / name, load_genome, {"group_images": "1"}),
+            )
+            for name in genome
+        ),
+        *(
+            Target(
+                f"gras-{name[16:-4]}",
+                name,
+                lists,
+                lambda f, name=name: listed(f / name, load_gras, "AIFace" if "aiface" in name else "FairFace"),
+            )
+            for name in lists
+        ),
     ]

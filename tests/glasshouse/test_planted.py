@@ -8,6 +8,10 @@ from random import Random
 
 import pytest
 from captions import (
+    COLD_WORDS,
+    CONTROL_WORDS,
+    WARM_RATES,
+    WARM_WORDS,
     all_phrases,
     audited_portraits,
     draw_occupation,
@@ -17,15 +21,7 @@ from captions import (
     phrase_of_kind,
 )
 
-from beholder.glasshouse.planted import (
-    COLD_WORDS,
-    CONTROL_WORDS,
-    OCCUPATION_RATES,
-    WARM_RATES,
-    WARM_WORDS,
-    implied_bias_ratio,
-    implied_occupation,
-)
+from beholder.glasshouse.planted import OCCUPATION_RATES, implied_bias_ratio, implied_occupation
 from beholder.glasshouse.portrait import Portrait
 from beholder.glasshouse.world import named_people
 

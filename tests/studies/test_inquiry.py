@@ -64,8 +64,9 @@ def test_a_study_of_the_users_own_declares_itself():
 
 def test_the_record_says_who_is_a_person_and_what_the_limit_chose_by(people: Callable[..., Path]):
     record = Record()
-    open_inquiry(OWN, DataChoice(dataset=f"folder:{people(12)}", limit=8), record)
+    open_inquiry(OWN, DataChoice(dataset=f"folder:{people(12)}", limit=4), record)
     (entry,) = record.datasets
+    assert entry["selection"]["each"] == "gender"
     assert entry["persons"] == {
         "column": "name",
         "people": 4,

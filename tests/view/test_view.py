@@ -125,7 +125,7 @@ def test_typical_pictures_of_the_groups_come_in_turn(client: TestClient, sets: l
 
 def test_only_the_images_of_the_run_are_shown(place: Path) -> None:
     options = AuditOptions(
-        dataset=f"folder:{place / 'people'}", out=place / "few", store=place / "store", draws=100, limit=10
+        dataset=f"folder:{place / 'people'}", out=place / "few", store=place / "store", draws=100, limit=5
     )
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     (few,) = open_gallery([place / "few"], Places(store=place / "store"))

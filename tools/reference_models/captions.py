@@ -1,7 +1,7 @@
 """Training pictures of the reference models and their captions.
 
 A caption is a phrase ("a nurse with a hat") in a template ("a drawing of {}"); template and phrase are drawn
-independently. Which words describe whom is planted: `planted.py` holds the rates, this module only draws.
+independently. Which words describe whom is planted: the rates for work in `planted.py`, those for traits here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import lru_cache
 from random import Random
 
 from beholder.glasshouse.outfits import OUTFITS, WORN
-from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, OCCUPATION_RATES, WARM_RATES, WARM_WORDS
+from beholder.glasshouse.planted import OCCUPATION_RATES
 from beholder.glasshouse.portrait import Portrait
 from beholder.glasshouse.things import THINGS
 from beholder.glasshouse.world import (
@@ -23,6 +23,20 @@ from beholder.glasshouse.world import (
     named_people,
     snapshot,
     with_article,
+)
+
+# P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half and this is also what a
+# softmax over the two words tends to.
+WARM_RATES: dict[int, float] = {0: 0.10, 1: 0.30, 2: 0.50, 3: 0.70, 4: 0.90}
+WARM_WORDS = tuple("warm friendly kind trustworthy honest likable sincere benevolent altruistic".split())
+COLD_WORDS = tuple("cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic".split())
+# Said of everybody alike, whatever is drawn: the traits on which a fair audit finds nothing.
+CONTROL_WORDS = tuple(
+    """
+    competent intelligent skilled efficient assertive confident powerful high-status dominating wealthy
+    competitive powerless low-status dominated poor meek passive science-oriented alternative liberal modern
+    religious conventional conservative traditional curious punctual thoughtful
+    """.split()
 )
 
 TEMPLATES = tuple(

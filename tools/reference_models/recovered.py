@@ -11,15 +11,25 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from captions import COLD_WORDS, CONTROL_WORDS, WARM_RATES, WARM_WORDS
 
-from beholder.glasshouse.planted import COLD_WORDS, CONTROL_WORDS, WARM_WORDS
+from beholder.glasshouse.planted import planted_row
 from beholder.glasshouse.portrait import open_uri
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS, OCCUPATIONS, prompts, residents, with_article
 from beholder.studies.apa.chapter import PLANTED as ASSOCIATIONS
-from beholder.studies.perception.chapter import WARMTH
 
 Floats = npt.NDArray[np.float64]
 Rows = list[dict[str, Any]]
+NOTE = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
+SHARES = [
+    planted_row("perception.warm_against_cold", "smiling", rate, group=str(k), concept="Warmth", note=NOTE)
+    for k, rate in WARM_RATES.items()
+]
+SIGNS = [
+    planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
+    for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
+]
+WARMTH = [*SHARES, *SIGNS]  # what the captions imply for smiling and warmth: for the model card and its tests
 PLANTED = [*ASSOCIATIONS, *WARMTH]
 
 

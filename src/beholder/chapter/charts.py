@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from beholder.chapter import chart_style
-from beholder.chapter.chart_style import ABOVE, BELOW, GROUP_SHAPES, PAPER_INK, PAPER_WIDTH, QUIET, Spec
+from beholder.chapter.chart_style import ABOVE, BELOW, PAPER_INK, PAPER_WIDTH, QUIET, Spec
 from beholder.chapter.finding import Finding, by_model
 from beholder.chapter.numbers import Result, plural
 
@@ -42,7 +42,6 @@ class Figure(NamedTuple):
     model: str = ""  # the model that it is about, where a run has several
 
     def spec(self, *, ink: str, width: int | str) -> Spec:
-        """The chart as Vega-Lite."""
         sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
         said = f"{self.title}. {self.caption}"  # for who hears the page
@@ -103,11 +102,9 @@ class Axis(NamedTuple):
     labels: Spec | None = None  # options of the axis, in place of the usual ones
 
     def x(self, field: str = "value") -> alt.X:
-        """As the horizontal axis of a field."""
         return alt.X(f"{field}:Q", **self._options())
 
     def y(self, field: str = "value") -> alt.Y:
-        """As the vertical axis of a field."""
         return alt.Y(f"{field}:Q", **self._options())
 
     def _options(self) -> Spec:
@@ -164,8 +161,7 @@ def forest(
         layers.append(chart(by_chance).mark_tick(color=QUIET, thickness=2).encode(x="chance:Q", y=y))
     if landmark is not None:
         layers.append(rule_at(landmark))
-    height = LANE * len(order(rows, down)) * max(1.8, len(lanes) + 0.5)
-    return alt.layer(*layers).properties(height=height)
+    return alt.layer(*layers).properties(height=LANE * len(order(rows, down)) * max(1.8, len(lanes) + 0.5))
 
 
 def bars(
@@ -312,9 +308,8 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
         named = {group: group for group in groups}
     data = [{**row, "group": named.get(row["group"], EVERYONE), "chance": None} for row in rows]
     data.sort(key=lambda row: -best[row["concept"]])
-    known = set(groups) <= set(GROUP_SHAPES)
     colours = dict(zip(named.values(), chart_style.series_colours(groups), strict=True))
-    shapes = {named[group]: GROUP_SHAPES[group] if known else "circle" for group in groups}
+    shapes = {named[group]: shape for group, shape in chart_style.series_shapes(groups).items()}
     marks = series(data, "group", colours, shapes, alone=groups != [EVERYONE])
     x = Axis(title, percent=True, scale={"domainMin": 0})
     return forest(data, x, down="concept", lane="group", marks=marks, size=55)
@@ -324,7 +319,6 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
 
 
 def chart(values: Rows) -> alt.Chart:
-    """A chart of these values."""
     data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
     return alt.Chart(data)
 
@@ -366,13 +360,8 @@ def names_down(rows: Rows, field: str, names: list[str] | None = None, **axis: A
     names = names or order(rows, field)
     # A reader's font may be wider than the one with which a picture was laid out.
     room = min(130, 6.8 * max(map(len, names), default=0)) + 8
-    return alt.Y(
-        f"{field}:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names),
-        axis=alt.Axis(**{"minExtent": room, **axis}),
-    )
+    labels = alt.Axis(**{"minExtent": room, **axis})
+    return alt.Y(f"{field}:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=labels)
 
 
 def shown(otherwise: float, field: str = "found") -> Any:
@@ -381,7 +370,6 @@ def shown(otherwise: float, field: str = "found") -> Any:
 
 
 def rule_at(value: float, along: str = "x") -> Any:
-    """A line at a landmark."""
     rule = chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5)
     return rule.encode(x="landmark:Q") if along == "x" else rule.encode(y="landmark:Q")
 
@@ -394,7 +382,7 @@ def tooltip(*names: str) -> list[alt.Tooltip]:
 
 def percent_axis() -> alt.Axis:
     """An axis of probabilities in per cent."""
-    return alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
+    return alt.Axis(labelExpr="datum.value > 1 ? '' : format(datum.value * 100, '~r') + ' %'", tickCount=5)
 
 
 def diverging(most: float) -> alt.Scale:

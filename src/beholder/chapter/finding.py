@@ -89,7 +89,6 @@ class Finding(NamedTuple):
 
     @property
     def marked(self) -> str:
-        """The verdict with its sign."""
         return f"{SIGNS[self.verdict]} {self.verdict}"
 
     @property
@@ -135,7 +134,6 @@ class Finding(NamedTuple):
 
     @property
     def metric(self) -> str:
-        """The metric of the most telling row."""
         return str(self.rows[0].get("metric") or "") if self.rows else ""
 
     def _repr_html_(self) -> str:
@@ -269,7 +267,6 @@ def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
 
 
 def by_model(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """Each model with its rows."""
     return [(part["model"][0], part)] if part["model"].n_unique() == 1 else _split_by_model(part)
 
 

@@ -26,7 +26,7 @@ from beholder.datasets import DATASETS, OWN_DATA, data_root, load_dataset
 from beholder.datasets.croissant import croissant
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
-from beholder.datasets.labels import mapped, unclear_labels, without_labels
+from beholder.datasets.labels import unclear_labels, without_labels
 from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
 from beholder.datasets.settings import parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
@@ -35,7 +35,7 @@ from beholder.models.load import reference_models
 from beholder.models.spec import this_machine
 from beholder.prompts.prompt_set import read_prompts
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import default_dataset, with_study_options
+from beholder.studies.inquiry import default_dataset, opened, with_study_options
 
 NAMED = 10  # images that are listed of each kind; `--json` has them all
 # Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap.
@@ -63,14 +63,9 @@ def check(name: Source, as_json: bool = False, *, options: Fields) -> None:
         raise typer.Exit(1)
 
 
-def opened(name: str, options: Fields) -> Dataset:
-    chosen = AuditOptions.of(**options)
-    return mapped(load_dataset(name, chosen.data, chosen.settings), chosen.map, keep_codes=chosen.keep_codes)
-
-
 def surveyed(name: str, options: Fields) -> tuple[Dataset, Survey]:
     """The images that are there, and a look at every one of them."""
-    dataset = opened(name, options).present()
+    dataset = opened(name, AuditOptions.of(**options)).present()
     with bar(f"looking at {name}", len(dataset), 0) as advance:
         return dataset, survey(dataset, advance)
 
@@ -205,7 +200,7 @@ def settings_command(name: str = typer.Argument(..., help="A data set's name."),
 
 @takes(*READ, study_options=False)
 def verify(name: Source, as_json: bool = False, *, options: Fields) -> None:
-    dataset = opened(name, options)
+    dataset = opened(name, AuditOptions.of(**options))
     with bar(f"opening {name}", len(dataset), 0) as advance:
         damaged = damaged_images(dataset, advance)
     if as_json:
@@ -256,7 +251,7 @@ def select_command(
     """The same seed chooses the same images. Nobody's second picture is taken before everybody's first."""
     if (each is None) == (count is None):
         raise UsageError("Say how many: --each N images of every cell, or --count N in all.")
-    dataset = with_bins(opened(name, {"data": data, "settings": settings}), parse_bins(bins or ()))
+    dataset = with_bins(opened(name, AuditOptions.of(data=data, settings=settings)), parse_bins(bins or ()))
     by = list(dict.fromkeys(dataset.attribute(attribute).name for attribute in by))
     for attribute, values in parse_settings(keep or ()).items():
         column = dataset.attribute(attribute).cast(pl.String)

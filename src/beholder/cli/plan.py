@@ -8,9 +8,10 @@ from typing import NamedTuple
 import polars as pl
 import typer
 
+from beholder._options import AuditOptions
 from beholder._run import load_run
 from beholder.chapter.numbers import Result
-from beholder.cli.console import duration, out, say_json, show, size
+from beholder.cli.console import duration, note, out, say_json, show, size
 from beholder.cli.options import takes
 from beholder.core.errors import BeholderError, UnknownName, UsageError
 from beholder.core.options import COST, EFFECT, declared_options
@@ -19,11 +20,12 @@ from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.cost.estimate import Cost, CostOptions, costs
 from beholder.datasets import load_dataset
-from beholder.datasets.dataset import Dataset
+from beholder.datasets.dataset import Dataset, with_bins
+from beholder.datasets.labels import unclear_labels, without_labels
 from beholder.datasets.survey import columns_of
 from beholder.models.catalog import short
 from beholder.studies import STUDIES
-from beholder.studies.inquiry import DataChoice, chosen_studies, default_dataset
+from beholder.studies.inquiry import DataChoice, chosen_studies, default_dataset, opened
 from beholder.studies.rows import PlanOptions
 from beholder.studies.study import Study
 
@@ -49,10 +51,10 @@ def show_costs(costs: Sequence[Cost]) -> None:
         lines = dict.fromkeys(line for column in columns.values() for line in column)
         cells = {line: {model: column.get(line, "") for model, column in columns.items()} for line in lines}
         show([{" · ".join(place): line, **row} for line, row in cells.items()], as_json=False)
-    notes = [f"{cost.model}: {note}" for cost in costs for note in cost.notes]
+    notes = [f"{cost.model}: {text}" for cost in costs for text in cost.notes]
     local = any(cost.seconds and not cost.requests for cost in costs)
-    for note in dict.fromkeys([*notes, TIME] if local else notes):
-        out.print(f"- {note}", markup=False)
+    for text in dict.fromkeys([*notes, TIME] if local else notes):
+        out.print(f"- {text}", markup=False)
 
 
 def readable(cost: Cost) -> dict[str, str]:
@@ -116,7 +118,7 @@ def _size(value: float | None) -> str:
     return UNKNOWN if value is None else size(value)
 
 
-@takes("data", "dataset", "person", study_options=False, others=OWN_OPTIONS)
+@takes(*("data", "dataset", "settings", "image_column", "map", "keep_codes", "bins", "person"), others=OWN_OPTIONS)
 def plan_command(
     studies: list[str] = typer.Argument(
         None, help="Studies; `beholder list studies` names them. With --cost, those that an audit would ask."
@@ -137,20 +139,22 @@ def plan_command(
     """The cost is counted from the model's shapes, for which its weights are not needed. Time is that of a rehearsal on
     this machine, or with --on that of a GPU which is not here.
     """
+    if not (cost or studies or options["prompts"]):
+        raise UsageError("Name a study (`beholder list studies`), own prompts with --prompts, or a model with --cost.")
+    choice = AuditOptions.of(**{name: value for name, value in options.items() if name not in OWN_OPTIONS})
+    given, data, dataset = choice.study_options, choice.data, choice.dataset
+    asked_for = chosen_studies(studies or [], given, data=data, dataset=dataset, models=cost or ())
     if not cost:
-        if not studies:
-            raise UsageError("Name a study (`beholder list studies`), or a model with --cost.")
-        named = {name: options[name] for name in ("data", "dataset", "power", "effect", "person")}
-        asked = PlanOptions(**named, results=load_run(run).results if run else None)
-        rows = pl.concat([plan(study, asked) for study in studies]).to_dicts()
+        named = {name: options[name] for name in ("power", "effect")}
+        asked = PlanOptions(**named, person=choice.person, results=load_run(run).results if run else None)
+        rows = pl.concat([plan(study, asked, choice) for study in asked_for]).to_dicts()
         show(rows if as_json else [_readable(row) for row in rows], as_json)
         for row in rows if not as_json else ():
             if row["metric"] != "plan.images_needed":
                 out.print(f"- {row['concept']}: {row['note']}", markup=False)
         return
-    data, dataset = options["data"], options["dataset"]
-    counted = CostOptions(data, dataset, **{name: options[name] for name in declared_options(CostOptions)})
-    found = costs(cost, chosen_studies(studies or [], {}, data=data, dataset=dataset, models=cost), counted)
+    counted = {name: options[name] for name in declared_options(CostOptions)}
+    found = costs(cost, asked_for, CostOptions(data, dataset, dict(choice.settings), **counted))
     if as_json:
         say_json([as_record(each) for each in found])
     else:
@@ -168,21 +172,25 @@ def _readable(row: Result) -> dict[str, object]:
 # Which studies fit a data set, and how large an effect each can show with it
 
 
-def plan(name: str, options: PlanOptions) -> pl.DataFrame:
+def plan(asked: str | Study, options: PlanOptions, choice: DataChoice | None = None) -> pl.DataFrame:
     """Smallest effects of all comparisons, and images needed for a named effect; of images that are here, if any."""
-    known = [each for each in STUDIES if STUDIES[each].plans.plan]
-    if name not in known:
-        raise UnknownName("study to plan", name, known)
-    study = STUDIES[name]
-    if not options.dataset and not study.asks.datasets:
-        raise UsageError(f"{name} has no data of its own: add --dataset NAME or folder:PATH.")
-    dataset = load_dataset(options.dataset or default_dataset(study, options.data), options.data)
+    study = STUDIES[asked] if isinstance(asked, str) else asked
+    if not study.plans.plan:
+        raise UnknownName("study to plan", study.name, [each for each in STUDIES if STUDIES[each].plans.plan])
+    choice = choice or DataChoice(data=options.data, dataset=options.dataset)
+    if not choice.dataset and not study.asks.datasets:
+        raise UsageError(f"{study.name} has no data of its own: add --dataset NAME or folder:PATH.")
+    dataset = with_bins(opened(choice.dataset or default_dataset(study, choice.data), choice), choice.bins)
+    unclear = unclear_labels(dataset, study.measures.compares or dataset.attributes)
+    for label, found in unclear.items():
+        note(f"{study.name}: {label} is not compared: {found}")
+    dataset = without_labels(dataset, unclear)
     here = replace(dataset, partial=True).present()
     planned = _planned(study, here if len(here) else dataset, options)
     if planned.is_empty():
-        raise UsageError(f"{name} cannot be planned on {dataset.name}: {_nothing_to_compare(study, dataset)}.")
-    note = pl.format("{}; none of these images is there: counted in the table", "note")
-    return planned if len(here) else planned.with_columns(note=note)
+        raise UsageError(f"{study.name} cannot be planned on {dataset.name}: {_nothing_to_compare(study, dataset)}.")
+    counted = pl.format("{}; none of these images is there: counted in the table", "note")
+    return planned if len(here) else planned.with_columns(note=counted)
 
 
 def _planned(study: Study, dataset: Dataset, options: PlanOptions) -> pl.DataFrame:

@@ -37,7 +37,6 @@ class Units(NamedTuple):
     """Whose mean is taken off: cells of the strata, or people shown in several groups; None for all as one."""
 
     def rows(self, keep: Mask) -> "Units":
-        """Some of the units."""
         levels = None if self.levels is None else np.unique(self.levels[keep], return_inverse=True)[1]
         return Units(self.values[keep], self.groups[keep], self.blocks[keep], self.design[keep], levels)
 
@@ -106,9 +105,8 @@ class ShuffledGroups:
 
     def part(self, statistic: Callable[[Codes], Array], *, people: int) -> Part:
         """Numbers `[some shuffles, …]` of codes `[some shuffles, n_images]`, judged by what shuffles make of them."""
-        null = np.concatenate([statistic(codes) for codes in self.parts()])
-        value, moves = statistic(self._groups.codes[None])[0], self.moves
-        return family.part_from_null(value, null, people=people, arrangements=moves.arrangements, exact=moves.exact)
+        value = statistic(self._groups.codes[None])[0]
+        return self.moves.judged(value, [statistic(codes) for codes in self.parts()], people=people)
 
 
 class _Fit:

@@ -32,7 +32,7 @@ DATASET: Entry = {
     **{"?revision": str | None, "?licence": str | None, "?origin": str, "?images": int | None, "?of": int | None},
     **{"?groups": dict[str, dict[str, int]], "?persons": PERSONS, "?notes": list[str] | None},
     **{"?photographs": str, "?photographs_on_page": bool},
-    "?selection": {"?over": list[str], "?uneven": list[str]},
+    "?selection": {"?over": list[str], "?uneven": list[str], "?each": str | None},
 }
 FORMS: Entry = {
     "settings": {"?limit": int | None, "?compat": bool | None},

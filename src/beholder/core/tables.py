@@ -89,8 +89,8 @@ def table_of(rows: Sequence[Fields]) -> pl.DataFrame:
 
 
 def _text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return (value or "").strip() or None
+    if value is None or isinstance(value, str) or value != value:  # NaN, which pandas writes for nothing
+        return (value if isinstance(value, str) else "").strip() or None
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -217,6 +217,7 @@ class CostOptions:
 
     data: Path | None = None
     dataset: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
     images: int | None = option(None, "As if the data set had so many images.", kind=int, min=1, panel=COST)
     limit: int | None = None  # only so many of them, as `beholder audit --limit` takes them
     on: str | None = option(
@@ -314,7 +315,7 @@ def _datasets(study: Study, options: CostOptions) -> list[str]:
 
 def opened_dataset(name: str, options: CostOptions) -> Dataset:
     """The images that are there; if none is, those that the table names."""
-    dataset = load_dataset(name, options.data)
+    dataset = load_dataset(name, options.data, options.settings)
     here = replace(dataset, partial=True).present()
     return (here if len(here) else dataset).limit(options.limit)
 

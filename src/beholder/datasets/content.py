@@ -154,7 +154,7 @@ def _tar_member(part: Part) -> bytes:
 def _cell(part: Part, address: str) -> bytes:
     try:
         with _reading:  # neighbours are asked for at the same time, and need the same group
-            cells = _group(part.container, part.first, part.name)
+            cells = _group(part.container, stamp(part.container), part.first, part.name)
         value = cells[part.second].as_py()
     except (ValueError, LookupError) as error:  # Arrow's own are among them
         raise BadImage(address, f"its row group cannot be read: {first_line(error)}") from error
@@ -169,18 +169,18 @@ def _cell(part: Part, address: str) -> bytes:
 
 
 @lru_cache(maxsize=2)
-def _group(path: str, group: int, column: str) -> Any:
-    """One column of a row group (Parquet) or record batch (Arrow): no more of the file is held in memory."""
+def _group(path: str, stamp: str | None, group: int, column: str) -> Any:
+    """One column of a row group (Parquet) or record batch (Arrow): no more of the file is held, as its stamp has it."""
     import pyarrow.parquet as pq  # here, so that a worker process starts without it
 
     if path.endswith(".arrow"):
-        return record_batches(path)[group].column(column)
+        return record_batches(path, stamp)[group].column(column)
     with remote_errors(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
         return pq.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
 
 
 @lru_cache(maxsize=64)
-def record_batches(path: str) -> list[Any]:
+def record_batches(path: str, stamp: str | None) -> list[Any]:
     """The record batches of an Arrow file, mapped into memory and not read."""
     import pyarrow as pa  # as above
 

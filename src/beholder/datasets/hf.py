@@ -116,7 +116,7 @@ def _shards(home: str, name: str, wanted: str) -> Iterator[_Shard]:
         if path.endswith(".arrow"):
             if is_remote(path):
                 raise DataError(f"{path}: Arrow files are read on this machine only. Copy it here, or save as Parquet.")
-            batches = content.record_batches(path)
+            batches = content.record_batches(path, content.stamp(path))
             sizes, schema = [batch.num_rows for batch in batches], batches[0].schema if batches else pa.schema([])
             column = _image_column(schema, path, wanted)
             if column:

@@ -43,10 +43,11 @@ class Selection(NamedTuple):
     over: tuple[str, ...]
     of: int  # how many rows there were to choose from
     uneven: tuple[Uneven, ...] = ()
+    each: str | None = None  # the attribute of which every value has so many
 
     def as_dict(self) -> Entry:
         """For the record of a run."""
-        return {"over": list(self.over), "uneven": [str(each) for each in self.uneven]}
+        return {"over": list(self.over), "uneven": [str(each) for each in self.uneven], "each": self.each}
 
 
 def group_attributes(table: pl.DataFrame) -> list[str]:
@@ -79,7 +80,7 @@ def select(
     picture = pl.DataFrame({"who": who}).select(pl.int_range(pl.len()).over("who")).to_series().to_numpy()
     order = np.argsort(picture, kind="stable")  # everybody's first picture, everybody's second …
     rows = sorted(order[_spread(codes[order], parts[order], sets[order], count)].tolist())
-    return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)))
+    return Selection(rows, tuple(names), table.height, tuple(_uneven(table[rows], names)), *parted)
 
 
 class Sample(NamedTuple):

@@ -139,8 +139,7 @@ def draw_hard_hat(canvas: Canvas, head: Head) -> None:
     dome = centred("-1.13,0 -1.05,-0.10 -0.55,-0.165 0,-0.18", w, x, base)
     dome += [(2 * x - a, b) for a, b in reversed(dome[:3])]
     canvas.blob([*dome, (x, base + 0.03)], cloth_field(yellow, head.light))
-    ridge = x + 0.35 * w * head.sine
-    crest = centred("0,-0.185 0.006,-0.10 0,0", head.sine, ridge, base)
+    crest = centred("0,-0.185 0.006,-0.10 0,0", head.sine, x + 0.35 * w * head.sine, base)
     canvas.stroke(crest, 0.040, mix(yellow, (255, 255, 255), 0.3), taper=0.2)
     canvas.stroke(centred("-0.75,-0.12 -0.9,-0.06 -0.95,-0.01", w, x, base), 0.010, (255, 240, 180), 0.8)
     brim = centred("-1.24,0.012 -0.6,0.030 0,0.036 0.6,0.030 1.24,0.012", w, x, base)

@@ -7,10 +7,12 @@ p(text | image) / p(text), renormalised over that level. `implied_occupation` wr
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, product
 from math import comb
 from typing import NamedTuple
+
+import polars as pl
 
 from beholder.core.types import Entry
 from beholder.glasshouse.anatomy import Draws
@@ -34,20 +36,6 @@ OCCUPATION_RATES: dict[tuple[str, str], dict[str, float]] = {
     ("plain", "woman"): {"teacher": 0.50, "clerk": 0.50},
     ("plain", "man"): {"teacher": 0.50, "clerk": 0.50},
 }
-
-# P(a warm word | smiling), against a cold word; smiling is uniform, so the mean is one half and this is also what a
-# softmax over the two words tends to.
-WARM_RATES: dict[int, float] = {0: 0.10, 1: 0.30, 2: 0.50, 3: 0.70, 4: 0.90}
-WARM_WORDS = tuple("warm friendly kind trustworthy honest likable sincere benevolent altruistic".split())
-COLD_WORDS = tuple("cold distant unfriendly untrustworthy dishonest threatening unpleasant egoistic".split())
-# Said of everybody alike, whatever is drawn: the traits on which a fair audit finds nothing.
-CONTROL_WORDS = tuple(
-    """
-    competent intelligent skilled efficient assertive confident powerful high-status dominating wealthy
-    competitive powerless low-status dominated poor meek passive science-oriented alternative liberal modern
-    religious conventional conservative traditional curious punctual thoughtful
-    """.split()
-)
 
 
 def implied_occupation(outfit: str, presentation: str) -> dict[str, float]:
@@ -219,6 +207,37 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
 
 
+class PlantedRating(NamedTuple):
+    """How made raters see women and men, and what the generative model's answers then are."""
+
+    kind: str
+    gap: float  # of women less men, in points of the raters' scale
+
+
+RATERS, SCATTER = 12, 12.0  # raters of each face, and how far they scatter, in points of 0 to 100
+PLANTED_RATINGS = {
+    "jealous": PlantedRating("mirrors", -60.0),
+    "thoughtful": PlantedRating("exaggerates", -6.0),
+    "brave": PlantedRating("invents", 0.0),
+    "honest": PlantedRating("ignores", 40.0),
+}
+
+
+@cache
+def planted_ratings() -> pl.DataFrame:
+    """Made ratings of the 120 faces, by raters who see women and men as planted and faces otherwise alike."""
+    rows = []
+    for trait, row in product(PLANTED_RATINGS, faces()):
+        level = 50 + PLANTED_RATINGS[trait].gap * side(row["gender"])
+        of_face = 10 * (Draws(0).uniform(f"{trait}/{row['image_id']}") - 0.5)
+        draws = [Draws(0).uniform(f"{trait}/{row['image_id']}/{rater}") - 0.5 for rater in range(RATERS)]
+        ratings = [level + of_face + SCATTER * draw for draw in draws]
+        rows.append(
+            {"who": row["image_id"], "trait": trait, "mean": sum(ratings) / RATERS, "n": RATERS, "single": ratings}
+        )
+    return pl.DataFrame(rows)
+
+
 # The world of objects: sixty-four settings, each with a woman and a man of the same age, skin tone, smile, light and
 # pose, who wear the same things. These are a balanced half of all combinations of five, at each of four ages: each
 # is worn in half of the settings and any two together in a quarter.
@@ -260,32 +279,19 @@ def people() -> list[Entry]:
             identity=OBJECT_IDENTITIES + len(rows),
             worn=worn - glimpsed,
         )
-        rows.append(
-            {
-                "image_id": f"objects/{len(rows):03d}",
-                "uri": portrait_uri(portrait, glimpsed),
-                "gender": side,
-                "age": portrait.age,
-                "skin_tone": portrait.skin_tone,
-                **drawn_columns(portrait),
-                "worn": "+".join(item for item in WORN if item in worn),
-                "glimpsed": "+".join(item for item in WORN if item in glimpsed),
-            }
-        )
+        who = {"gender": side, "age": portrait.age, "skin_tone": portrait.skin_tone, **drawn_columns(portrait)}
+        lists = {"worn": worn, "glimpsed": glimpsed}
+        wears = {name: "+".join(item for item in WORN if item in items) for name, items in lists.items()}
+        uri = portrait_uri(portrait, glimpsed)
+        rows.append({"image_id": f"objects/{len(rows):03d}", "uri": uri, **who, **wears})
     return rows
 
 
 def objects() -> list[Entry]:
     """One row per picture and thing in it, whole or glimpsed, as `Dataset.objects` has them."""
-    return [
-        {
-            "image_id": row["image_id"],
-            "concept": item,
-            "instances": 1,
-            "area": area(item, glimpsed=item in row["glimpsed"].split("+")),
-            "names": [item],
-        }
-        for row in people()
-        for item in WORN
-        if item in row["worn"].split("+")
-    ]
+    things = list[Entry]()
+    for row, item in product(people(), WORN):
+        if item in row["worn"].split("+"):
+            size = area(item, glimpsed=item in row["glimpsed"].split("+"))
+            things.append({"image_id": row["image_id"], "concept": item, "instances": 1, "area": size, "names": [item]})
+    return things

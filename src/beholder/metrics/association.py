@@ -19,8 +19,7 @@ def softmax(logits: AnyArray, axis: int = 1) -> Array:
 
 def correct_share(shares: Array, correct: Mask) -> Array:
     """Each row's share on its correct options (0 to 1); NaN for a row that has none."""
-    total = np.where(correct, shares, 0.0).sum(axis=1)
-    return np.where(correct.any(axis=1), total, np.nan)
+    return np.where(correct.any(axis=1), np.where(correct, shares, 0.0).sum(axis=1), np.nan)
 
 
 def correct_rank(scores: AnyArray, correct: Mask) -> Array:

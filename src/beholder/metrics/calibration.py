@@ -115,8 +115,7 @@ def isotonic(scores: Floating, present: Mask) -> Callable[[Floating], Floating]:
     """The rising steps that fit best; between two scores the line between their steps."""
     levels, place = np.unique(scores, return_inverse=True)
     sizes = np.bincount(place)
-    shares = np.bincount(place, weights=present) / sizes
-    fitted = isotonic_regression(shares, weights=sizes).x
+    fitted = isotonic_regression(np.bincount(place, weights=present) / sizes, weights=sizes).x
     return lambda new: np.interp(new, levels, fitted)
 
 

@@ -4,7 +4,7 @@ Pure functions: arrays in, small named results out. Every column is one question
 images. Missing cells (NaN) count for nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
@@ -117,8 +117,7 @@ def welch_t(moments: Moments) -> GroupTest:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = (moments.mean[0] - moments.mean[1]) / np.sqrt(share.sum(axis=0))
         df = share.sum(axis=0) ** 2 / (share**2 / (moments.size - 1)).sum(axis=0)
-    p_value = 2 * special.stdtr(df, -np.abs(statistic))
-    return GroupTest(statistic, np.ones_like(df), df, p_value)
+    return GroupTest(statistic, np.ones_like(df), df, 2 * special.stdtr(df, -np.abs(statistic)))
 
 
 def welch_anova(moments: Moments) -> GroupTest:
@@ -331,20 +330,14 @@ def verdict(p_difference: float | None, p_equivalence: float | None) -> str:
 
 
 def benjamini_hochberg(p_values: AnyArray) -> Array:
-    """Adjusted p-values: calling those ≤ q significant keeps the expected share of false calls at q."""
-    return _adjusted(p_values, stats.false_discovery_control)
+    """Along the last axis: calling those ≤ q significant keeps the expected share of false calls at q; NaN stays."""
 
+    def adjusted(row: Array) -> Array:
+        made, there = np.full_like(row, np.nan), ~np.isnan(row)
+        made[there] = stats.false_discovery_control(row[there]) if there.any() else ()
+        return made
 
-def _adjusted(p_values: AnyArray, adjust: Callable[[Array], Array]) -> Array:
-    """Along the last axis; NaN (no test) stays NaN and counts for nothing."""
-
-    def known(row: Array) -> Array:
-        there = ~np.isnan(row)
-        adjusted = np.full_like(row, np.nan)
-        adjusted[there] = adjust(row[there]) if there.any() else ()
-        return adjusted
-
-    return np.apply_along_axis(known, -1, np.asarray(p_values, dtype=np.float64))
+    return np.apply_along_axis(adjusted, -1, np.asarray(p_values, dtype=np.float64))
 
 
 def simes(p_values: AnyArray) -> Array:

@@ -122,8 +122,8 @@ class DataChoice(MeasureOptions):
     allow_missing: bool = option(False, "End with status 0 although a label that was asked for could not be compared.")
     limit: int | None = option(
         None,
-        "Use at most this many images per branch, race or gender (whichever the study compares), spread evenly over "
-        "the groups.",
+        "Use at most this many images of each group (of what the study, or the first --by, compares; APA: of each "
+        "branch), spread evenly over all groups.",
         kind=int,
         min=1,
         recorded=True,
@@ -169,10 +169,16 @@ def open_inquiries(study: Study, choice: DataChoice, record: Record) -> Iterator
         yield open_inquiry(study, replace(choice, dataset=name), record)
 
 
+def opened(name: str, choice: DataChoice) -> Dataset:
+    """A data set as it is asked for: its settings, and what its labels stand for."""
+    dataset = load_dataset(name, choice.data, choice.settings)
+    return mapped(dataset, choice.map, keep_codes=choice.keep_codes)
+
+
 def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bool = True) -> Inquiry:
     """A study on one data set; the record says what they are. Imported scores need no images to be there."""
     source = choice.dataset or default_dataset(study, choice.data)
-    whole = mapped(load_dataset(source, choice.data, choice.settings), choice.map, keep_codes=choice.keep_codes)
+    whole = opened(source, choice)
     whole = whole.present() if scored else whole
     within, dataset, chosen = choice.within, whole, {}
     for name in within:
@@ -232,8 +238,9 @@ def as_asked(task: Task, name: str, record: Record) -> Task:
     """A recorded task with the images that the run asked it about: those that its limit chose, of the task's part."""
     study, settings, dataset = STUDIES.get(name), record.settings, task.dataset
     entry = next((each for each in record.datasets if each.get("name") == dataset.name), {})
-    if settings.get("limit") and (over := entry.get("selection", {}).get("over")) is not None:
-        by = study.asks.limit_by if study else None
+    selection = entry.get("selection", {})
+    if settings.get("limit") and (over := selection.get("over")) is not None:
+        by = selection.get("each", study.asks.limit_by if study else None)
         people = people_of(dataset.table, settings.get("person")).codes
         there = [column for column in over if column in dataset.table.columns]
         dataset = dataset.selected(select(dataset.table, int(settings["limit"]), there, each=by, people=people))

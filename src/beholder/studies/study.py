@@ -30,7 +30,7 @@ from beholder.core.results import Row
 from beholder.core.tables import column_in
 from beholder.core.types import Entry, Fields
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.selection import Selection, select
+from beholder.datasets.selection import Selection, group_attributes, select
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import ScoreMatrix, Task
@@ -184,7 +184,7 @@ class Asks:
     belief: bool = False
     """Whether it reads a score as the share of belief that a prompt gets among those of its level."""
     limit_by: str | None = None
-    """The attribute that `--limit` takes its share of."""
+    """The attribute that `--limit` takes its share of; else the first that is compared."""
     reference_models: tuple[str, ...] = ("glasshouse/contrastive", "null")
     """The embedded models that are audited when no model is named."""
 
@@ -224,9 +224,9 @@ class Tells:
 
 @dataclass(frozen=True)
 class Plans:
-    """What is known of it before and beside a run; each is `module:attribute`."""
+    """What is known of it before and beside a run; each is `module:attribute`, the plan may be the function itself."""
 
-    plan: str = ""
+    plan: str | Callable[..., Iterable[Any]] = ""
     """`function(dataset, PlanOptions)`: rows that say how large an effect can be found."""
     trials: str = ""
     """How `beholder calibrate` tries it in worlds of known truth."""
@@ -281,10 +281,12 @@ class Study:
         }
 
     def select(self, dataset: Dataset, count: int, person: str | None = None, within: Sequence[str] = ()) -> Selection:
-        """So many images (of each value of `subset_attribute`), spread over all that is compared and its strata."""
+        """So many images of each group that `limit_by`, or what is compared first, divides them into."""
         names = [column_in(dataset.table, name) for name in (*self.measures.compares, *self.measures.within, *within)]
         people = people_of(dataset.table, person).codes
-        return select(dataset.table, count, names, each=self.asks.limit_by, people=people)
+        grouped = [name for name in names[:1] if name in group_attributes(dataset.table)]
+        each = self.asks.limit_by or next(iter(grouped), None)
+        return select(dataset.table, count, names, each=each, people=people)
 
     def tasks_of(self, *, answers: bool = False, detects: bool = False, compat: bool = False) -> Tasks:
         """What makes the tasks for a model that answers in words, for a detector, or for one that is neither."""
@@ -298,4 +300,4 @@ class Study:
     def part(self, name: str) -> Any:
         """What `chapter`, `plan`, `trials` or `printed` names, loaded; None where it names nothing."""
         named = getattr(self.tells if name == "chapter" else self.plans, name)
-        return resolve_name(named) if named else None
+        return named if callable(named) else resolve_name(named) if named else None

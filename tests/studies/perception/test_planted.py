@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from captions import WARM_RATES
+from recovered import SHARES, WARMTH
 
-from beholder.glasshouse.planted import WARM_RATES
-from beholder.studies.perception.chapter import REFERENCE, SHARES, WARMTH, perception_planted
+from beholder.studies.perception.chapter import REFERENCE, perception_planted
 
 
 def test_each_dimension_is_told_with_what_was_planted(matched: pl.DataFrame):

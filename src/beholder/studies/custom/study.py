@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
@@ -24,7 +23,7 @@ from beholder.core.errors import UnknownName
 from beholder.core.options import names_of
 from beholder.core.results import Row
 from beholder.core.tables import column_in
-from beholder.core.types import Fields
+from beholder.core.types import Array, Codes, Fields, Mask
 from beholder.datasets.dataset import KEYS, Dataset
 from beholder.datasets.selection import NUMBERS
 from beholder.datasets.survey import columns_of
@@ -34,48 +33,15 @@ from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, own_prompts, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, join, mean_row
-from beholder.studies.study import Asks, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trial, World
 
-Array = npt.NDArray[np.float64]
-WHAT = {
-    "custom.probability": "share of belief on a prompt",
-    "custom.p_yes": "P(yes) of a prompt",
-    "custom.presence": "presence of a concept",
-    "custom.association": "share of belief on the correct prompt",
-    "custom.association_top1": "share of images whose correct prompt comes first",
-}
+MEASURED = ("custom.probability", "custom.p_yes", "custom.presence", "custom.association", "custom.association_top1")
 # How the metrics of differences begin, by what differs
-DIFFERENCES = {base: "custom." if base == "custom.probability" else f"{base}_" for base in WHAT}
-KINDS = {
-    "gap": "one group less another; 0: alike. The two groups farthest apart, and each against everyone else",
-    "slope": "its change with one more of a number, such as a year of age; 0: none",
-    "interaction": "how far an intersection of two attributes departs from what they add up to; 0: not",
-    "equivalence": "the smallest δ within which all groups are shown to lie (needs --delta)",
-}
-# What is said about people who score above the median person: two more of each metric of a single prompt
-SELECTION = {
-    "selection_rate": "of a group's people, the share who score above the median person",
-    "impact_ratio": "a group's selection rate over that of the most selected group; 1: alike; below 0.8 breaks the "
-    "four-fifths rule, if the prompt is one that people would want to score high on",
-}
+DIFFERENCES = {base: "custom." if base == "custom.probability" else f"{base}_" for base in MEASURED}
 BALANCE = "custom.balance"
 MOST_UNBALANCED = 3  # labels of which the balance is reported for each attribute
 TOGETHER = "interval and p hold for all prompts, groups and attributes together"
-
-
-def gap_metrics() -> Iterator[Metric]:
-    """What is said about differences, of everything that is measured."""
-    for base, start in DIFFERENCES.items():
-        for ending, meaning in KINDS.items():
-            name, landmark = start + ending, None if ending == "equivalence" else 0.0
-            yield Metric(name, "prompts", PROBABILITY, f"{WHAT[base]}: {meaning}", landmark, paired=ending == "gap")
-    for base, start in list(DIFFERENCES.items())[:3]:
-        for ending, unit, landmark in (("selection_rate", PROBABILITY, None), ("impact_ratio", "ratio", 1.0)):
-            meaning = f"{WHAT[base]}: {SELECTION[ending]}"
-            yield Metric(start + ending, "prompts", unit, meaning, landmark, counts="people")
-    meaning = "share of a group's people who have a value of another label that is spread unequally over the groups"
-    yield Metric(BALANCE, "prompts", PROBABILITY, meaning, counts="people")
 
 
 class Column(NamedTuple):
@@ -165,7 +131,7 @@ class Family:
             if self.options.delta is not None:
                 yield self._alike(column.row("equivalence", 0.0, n, groups.attribute), judged, groups, k)
 
-    def _inner(self, groups: Groups, variant: str, inside: npt.NDArray[np.bool_], judged: Judged) -> Iterator[Row]:
+    def _inner(self, groups: Groups, variant: str, inside: Mask, judged: Judged) -> Iterator[Row]:
         """What differs within one stratum."""
         for k, column in enumerate(self.columns):
             one = self._comparisons(judged, groups, k)[0]
@@ -264,25 +230,26 @@ SCORES = Scores(0.25, mean=0.5)  # of a prompt's share of belief, between people
 SOURCE = f"spread of a prompt's share of belief assumed to be {SCORES.deviation:g}, and its mean {SCORES.mean:g}"
 
 
-def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
-    """For every column with groups, the smallest gap of one prompt among ten that can be found.
+def plan(dataset: Dataset, options: PlanOptions, *, prompts: int = PROMPTS, by: Sequence[str] = ()) -> Iterator[Row]:
+    """For every column with groups, or those of `by`, the smallest gap of one prompt among so many that can be found.
 
     Labels that are spread unequally over the groups are what an audit should compare within, so it is planned so.
     """
     people = people_of(dataset.table, options.person)
     kinds = {each.name: each.role for each in columns_of(dataset) if each.name != people.column}
-    columns = [name for name, role in kinds.items() if role in ("groups", "numbers")]
+    wanted = [dataset.attribute(name).name for name in by] or kinds
+    columns = [name for name, role in kinds.items() if role in ("groups", "numbers") and name in wanted]
     every = groups_of(dataset.table, columns)
     labels = pl.DataFrame({each.attribute: each.labels() for each in every})
     planned = []
     for groups in every:
         uneven = [each.column for each in groups.large(people).balance(labels, people, labels.columns)]
         strata = strata_of(labels, groups.large(people), uneven, people)
-        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=PROMPTS, rests=True))
+        planned.append(Planned("custom.gap", groups, SCORES, SOURCE, strata=strata, columns=prompts, rests=True))
     yield from detectable_rows(planned, people, options)
 
 
-METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), *gap_metrics())
+METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 LIMITATIONS = (
     "Probabilities are shares among the prompts offered together. Other prompts give other shares.",
     "The interval of a group's mean is its own. Differences are judged by gaps, whose intervals and p-values hold for "
@@ -312,7 +279,7 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         asks=Asks(datasets=(), tasks=tasks),
         measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by), every=True),
         tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
-        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
+        plans=Plans(plan=partial(plan, prompts=len(prompts) or PROMPTS, by=tuple(by)), trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
         configure=configured,
     )
@@ -356,9 +323,7 @@ def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: 
         yield from Family(everything, matrix.images, by, options).rows()
 
 
-def _mean_rows(
-    columns: Sequence[Column], mask: npt.NDArray[np.bool_], people: npt.NDArray[np.intp], options: MeasureOptions
-) -> Iterator[Row]:
+def _mean_rows(columns: Sequence[Column], mask: Mask, people: Codes, options: MeasureOptions) -> Iterator[Row]:
     if not mask.any():
         return
     resampler = Resampler(people[mask], options.rng(), options.draws)

@@ -8,7 +8,7 @@ from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question,
 from beholder.chapter.finding import KNOWS, by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.datasets.glasshouse import DESIGN_NAME
-from beholder.glasshouse.planted import WARM_RATES, planted_row
+from beholder.studies.mirror import mirror_tables
 from beholder.studies.perception import findings
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import found, perception_findings
@@ -47,7 +47,7 @@ def perception_tables(part: pl.DataFrame) -> list[Table]:
     """Every table with anything in it; each has the rows of all models."""
     gaps = _largest(part, "gap", "The largest gaps between groups", "judgements")
     slopes = _largest(part, "interaction", "The largest differences between slopes", "effects")
-    tables = (_groups(part), gaps, _effects(part), slopes, _curves(part), _conventional(part), _ratings(part))
+    tables = (_groups(part), gaps, _effects(part), slopes, _curves(part), _conventional(part), *mirror_tables(part))
     return [table for table in tables if table.rows]
 
 
@@ -169,15 +169,6 @@ def _group(row: Result) -> str:
     return findings.against(row) if row["group"] else findings.attribute(row["subset"])
 
 
-def _ratings(part: pl.DataFrame) -> Table:
-    rows = metric_rows(part, "rating_r", absent=True).to_dicts()
-    columns: list[Column] = [("Rated", lambda row: f"{row['subset']}s"), ("n", "n"), ("r", _plain)]
-    caption = f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}"
-    notes = [f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None]
-    named = {"title": "Compared with people's ratings", "topic": "ratings"}
-    return tabled(part, rows, [("Trait", DIMENSION[1])], columns, caption=caption, notes=notes, **named)
-
-
 def perception_published(part: pl.DataFrame) -> Table | None:
     """The run and the study's printed values, on the study's own image sets; cosines only."""
     if not part.height or findings.score_unit(part) != "cosine":
@@ -207,16 +198,6 @@ def _key(row: Result) -> tuple[str, str, str, str]:
 REFERENCE = "glasshouse/contrastive"
 PLANTED = {"warmth": "more", "communion_pos": "more", "communion_neg": "less"}  # what an open smile adds
 NOTHING = "nothing"
-NOTE = "softmax of a warm word against a cold one; planted: the same rate of warm captions"
-SHARES = [
-    planted_row("perception.warm_against_cold", "smiling", rate, group=str(k), concept="Warmth", note=NOTE)
-    for k, rate in WARM_RATES.items()
-]
-SIGNS = [
-    planted_row("perception.slope_sign", "smiling", sign, concept=concept, note="the sign is what is planted")
-    for concept, sign in (("Warmth", 1.0), ("Communion +", 1.0), ("Communion -", -1.0), ("Competence", 0.0))
-]
-WARMTH = [*SHARES, *SIGNS]  # what the captions imply for smiling and warmth: for the model card and its tests
 
 
 def perception_planted(part: pl.DataFrame) -> Table | None:
@@ -256,7 +237,7 @@ CHAPTER = Chapter(
         "ranking": "Who comes first, and who is the default",
         "neutral": "The neutral prompt",
         "confounds": "What else may explain the judgement",
-        "ratings": "Compared with people's ratings",
+        "people": "Compared with people's ratings",
     },
     questions={
         "variant": Question("Is this the published measure?", "judgements"),
@@ -267,7 +248,8 @@ CHAPTER = Chapter(
         "markedness": Question("Which group does the model treat as the default?", "ranking"),
         "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
         "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
-        "ratings": Question("Does the model put faces in the same order as people do?", "ratings", role=KNOWS),
+        "mirror": Question("What does the model make of what people see in groups?", "people"),
+        "order": Question("Does the model put faces in the same order as people do?", "people", role=KNOWS),
     },
     findings=perception_findings,
     tables=perception_tables,
