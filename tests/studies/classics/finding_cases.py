@@ -1,4 +1,4 @@
-"""Cases of the classics' findings: worlds of known truth, with the paper's categories for names; and planted numbers."""
+"""Cases of the findings: worlds of known truth, with the paper's categories for names; and planted numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cases() -> Iterator[tuple[str, pl.DataFrame]]:
             rows += [MOVED._replace(note="from 0.0 % (with child · a photo of) to 50.0 % (21 classes · this is)")]
             yield f"{world}, {design.women} + {design.men}", table(rows, "someone/model", "fairface")
     for value, said in ((0.5, "as planted"), (0.9, "far from it")):
-        row = Row("classics.belief", value, 120, "probability", "gender", "woman", concept="supporting work", template="x")
+        row = Row("classics.belief", value, 120, "probability", "gender", "woman", concept="supporting work")
         yield said, table([row], "glasshouse/contrastive", "glasshouse")
 
 
