@@ -37,10 +37,8 @@ class Shuffles:
         self.count = round(self.arrangements) if self.exact else count
 
     def parts(self) -> Iterator[Codes]:
-        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`.
-
-        Exact ones begin with the labels as they are.
-        """
+        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`."""
+        # Exact ones begin with the labels as they are.
         size = max(1, HELD // max(1, len(self._labels)))
         if self.exact:
             whole = np.array(list(self._all()), dtype=np.intp)

@@ -87,11 +87,9 @@ _BY_ITEM = {planted.item: planted for planted in PLANTED_OBJECTS}
 
 @lru_cache(maxsize=64)
 def expected_average_precision(whole: int, glimpsed: int, without: int) -> float:
-    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`.
-
-    The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
-    the precision there is (whole + k) / (whole + r).
-    """
+    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`."""
+    # The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
+    # the precision there is (whole + k) / (whole + r).
     rest = glimpsed + without
     by_chance = sum(
         comb(r - 1, k - 1) * comb(rest - r, glimpsed - k) / comb(rest, glimpsed) * (whole + k) / (whole + r)
@@ -116,11 +114,8 @@ def implied_gap(item: str) -> float:
 def implied_matched_gap(item: str) -> float:
     """The gap were a thing as frequent in one group as in the other: both at one half of the pictures."""
     planted, half = _BY_ITEM[item], EACH // 2
-    rates = {group: planted.whole[group] / planted.wearers[group] for group in planted.wearers}
-    man, woman = (
-        expected_average_precision(round(half * rates[group]), half - round(half * rates[group]), half)
-        for group in ("man", "woman")
-    )
+    whole = {group: round(half * (planted.whole[group] / planted.wearers[group])) for group in planted.wearers}
+    man, woman = (expected_average_precision(whole[group], half - whole[group], half) for group in ("man", "woman"))
     return man - woman
 
 
@@ -200,9 +195,8 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
     """Mean planted P(Yes) of every group of an attribute over the 120 faces."""
     values: dict[str, list[float]] = {}
     for row in faces():
-        answer = p_yes(
-            trait, row["gender"], int(row["skin_tone"]), row["age_years"], pose=row["pose"], lighting=row["lighting"]
-        )
+        turned = {"pose": row["pose"], "lighting": row["lighting"]}
+        answer = p_yes(trait, row["gender"], int(row["skin_tone"]), row["age_years"], **turned)
         values.setdefault(row[attribute], []).append(answer)
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
 

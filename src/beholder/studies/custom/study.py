@@ -16,7 +16,7 @@ import polars as pl
 from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
 from beholder.comparison.groups import COLUMNS as PERSON_COLUMNS
 from beholder.comparison.groups import REST, Groups, Strata, additive_strata, crossings, groups_of, people_of, strata_of
-from beholder.comparison.impact import MOST_SELECTED, Impact, impacts
+from beholder.comparison.impact import MOST_SELECTED, impacts
 from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
@@ -203,7 +203,10 @@ class Family:
             row = row._replace(group=found.group)
             yield row
             if found.ratio is not None:
-                yield _impact_row(row, found)
+                note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
+                ratio = row._replace(metric=row.metric.replace("selection_rate", "impact_ratio"), unit="ratio")
+                ratio = ratio._replace(value=None, against=MOST_SELECTED, note=note)
+                yield found.ratio.on(ratio, least=0.0)
 
     def _balance(self) -> Iterator[Row]:
         """Other labels that groups differ in, and that they were not compared within."""
@@ -216,13 +219,6 @@ class Family:
                     for group, share in shares.items():
                         row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
                         yield row._replace(concept=found.column, template=value)
-
-
-def _impact_row(row: Row, found: Impact) -> Row:
-    note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
-    metric = row.metric.replace("selection_rate", "impact_ratio")
-    row = row._replace(metric=metric, value=None, unit="ratio", against=MOST_SELECTED, note=note)
-    return found.ratio.on(row, least=0.0) if found.ratio else row
 
 
 PROMPTS = 10

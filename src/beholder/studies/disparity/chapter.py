@@ -314,10 +314,8 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
         yield "A concept that annotators did not mark counts as absent."
     gap = "A gap is a property of a model on these images."
     if metric_rows(part, "area_gap").height:
-        gap += (
-            " Objects may be smaller, rarer or of another kind in the images of one group; the table of causes shows "
-            "what can be measured of that."
-        )
+        gap += " Objects may be smaller, rarer or of another kind in the images of one group;"
+        gap += " the table of causes shows what can be measured of that."
     yield gap
     if metric_rows(part, "ece").height:
         yield (
