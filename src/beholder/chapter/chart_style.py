@@ -22,35 +22,14 @@ PAPER_WIDTH = 560
 def config(ink: str) -> Spec:
     """Vega-Lite configuration: no frame, no background, faint grid."""
     text = {"labelColor": ink, "titleColor": ink, "labelFont": FONT, "titleFont": FONT}
-    return {
-        "background": None,
-        "font": FONT,
-        "view": {"stroke": None},
-        "axis": {
-            **text,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
-            "labelLimit": 130,
-            "domainColor": ink,
-            "domainOpacity": 0.35,
-            "tickColor": ink,
-            "tickOpacity": 0.35,
-            "gridColor": ink,
-            "gridOpacity": 0.12,
-        },
-        "legend": {
-            **text,
-            "labelFontSize": 12,
-            "title": None,
-            "orient": "top",
-            "labelLimit": 220,
-            "symbolStrokeWidth": 0,
-            "symbolOpacity": 1,
-            "offset": 6,
-        },
-        "title": {"color": ink, "font": FONT, "fontSize": 14, "anchor": "start", "fontWeight": 600, "offset": 10},
-    }
+    axis = {**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 130}
+    lines = {"domainColor": ink, "domainOpacity": 0.35, "tickColor": ink, "tickOpacity": 0.35}
+    grid = {"gridColor": ink, "gridOpacity": 0.12}
+    legend = {**text, "labelFontSize": 12, "title": None, "orient": "top", "labelLimit": 220}
+    symbol = {"symbolStrokeWidth": 0, "symbolOpacity": 1, "offset": 6}
+    title = {"color": ink, "font": FONT, "fontSize": 14, "anchor": "start", "fontWeight": 600, "offset": 10}
+    parts = {"axis": {**axis, **lines, **grid}, "legend": {**legend, **symbol}, "title": title}
+    return {"background": None, "font": FONT, "view": {"stroke": None}, **parts}
 
 
 def series_colours(names: list[str]) -> list[str]:
