@@ -211,7 +211,7 @@ class PlantedRating(NamedTuple):
 RATERS, SCATTER = 12, 12.0  # raters of each face, and how far they scatter, in points of 0 to 100
 PLANTED_RATINGS = {
     "jealous": PlantedRating("mirrors", -60.0),
-    "thoughtful": PlantedRating("exaggerates", -6.0),
+    "thoughtful": PlantedRating("exaggerates", -2.5),
     "brave": PlantedRating("invents", 0.0),
     "honest": PlantedRating("ignores", 40.0),
 }
