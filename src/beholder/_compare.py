@@ -100,7 +100,7 @@ def compare(
     if len(opened) < 2:
         raise UsageError("Name two runs or more.")
     for other in opened[1:]:
-        if other.record.studies != opened[0].record.studies:
+        if set(other.record.studies) != set(opened[0].record.studies):
             raise UsageError(
                 f"The runs were not asked the same: {', '.join(opened[0].record.studies)} in the first, "
                 f"{', '.join(other.record.studies)} in another. Compare runs of the same studies."
