@@ -404,3 +404,26 @@ def test_an_id_that_is_a_time_beyond_all_calendars_is_told(column: str, kind: pa
     pq.write_table(pa.table(columns | {column: pa.array([2**62], kind)}), tmp_path / "a.parquet")
     with pytest.raises(BadScores, match=r"a\.parquet: ids of the type timestamp.* cannot be read as texts"):
         read_score_file(tmp_path / "a.parquet", [])
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$"])
+def test_a_column_whose_name_is_a_pattern_is_told(name: str, tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(RED)
+    (tmp_path / "people.csv").write_text(f"image,gender,{name}\na.png,woman,1\n")
+    with pytest.raises(DataError, match="has the name of a pattern. Rename it"):
+        load_dataset(f"folder:{tmp_path}")
+
+
+def test_nan_in_a_column_of_texts_is_no_label(tmp_path: Path):
+    (tmp_path / "metadata.jsonl").write_text(
+        '{"file_name": "a.png", "name": "x"}\n{"file_name": "b.png", "name": NaN}\n'
+    )
+    assert load_dataset(f"folder:{tmp_path}").table["name"].to_list() == ["x", None]
+
+
+def test_a_shard_that_was_replaced_is_read_anew(tmp_path: Path):
+    for colour in ("red", "blue"):
+        table = pl.DataFrame({"image": [{"bytes": picture(colour), "path": "a.png"}], "gender": [colour]})
+        table.write_parquet(tmp_path / "a.parquet", statistics=colour == "red")
+        pixel = open_image(load_dataset(f"hf:{tmp_path}").table["uri"][0]).getpixel((0, 0))
+        assert pixel == {"red": (255, 0, 0), "blue": (0, 0, 255)}[colour]

@@ -106,6 +106,8 @@ def with_plain_names(table: pl.DataFrame, path: str) -> pl.DataFrame:
     if count > 1:
         same = ", ".join(repr(name) for name, plain in names.items() if plain == twice)
         raise DataError(f"{path}: the columns {same} have the same name. Rename one of them.")
+    if strange := [name for name in table.columns if name == "*" or (name[:1], name[-1:]) == ("^", "$")]:
+        raise DataError(f"{path}: the column {strange[0]!r} has the name of a pattern. Rename it.")
     return table.rename(names)
 
 
