@@ -22,7 +22,7 @@ from PIL import Image
 from beholder._compare import compare
 from beholder._run import Run, load_run
 from beholder.cli import main
-from beholder.cli.audit import recorded_params
+from beholder.cli.audit import recorded_params, refuse_servers
 from beholder.core.errors import BadImage, BadScores, BeholderError, DataError, MissingData, UsageError
 from beholder.core.files import links_out
 from beholder.core.results import SCHEMA as RESULTS
@@ -206,6 +206,26 @@ def test_a_file_of_options_lets_nothing_in_or_out(
     assert left.value.code == 2
     assert "cannot come from a file. Say it each time: --" in capsys.readouterr().err
     assert not no_network
+
+
+@pytest.mark.parametrize("where", ["https://evil.example/v1", "http://10.0.0.1/v1", "https://api.openai.com.evil.example/v1",
+    "https://api.openai.com:8443/v1", "http://api.openai.com/v1", "https://localhost.evil.example/v1"])  # fmt: skip
+def test_a_file_of_options_does_not_say_who_gets_the_key(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], no_network: Any
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdef")
+    (tmp_path / "audit.toml").write_text(f'models = ["null", "openai:m@{where}"]\n')
+    monkeypatch.setattr(sys, "argv", ["beholder", "audit", "--config", str(tmp_path / "audit.toml")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "the address of a server cannot come from a file: it would get your key" in capsys.readouterr().err
+    assert not no_network
+
+
+def test_a_file_of_options_may_name_servers_of_this_machine_and_of_openai():
+    refuse_servers(["null", "openai:m@http://127.0.0.1:1/v1", "openai:m@http://localhost:1", "anthropic:m"], None)
+    refuse_servers(["openai:gpt@https://api.openai.com/v1", "gemini:m"], None)
 
 
 # A run folder reaches no network

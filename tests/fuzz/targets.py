@@ -657,10 +657,7 @@ def _datasets() -> list[Target]:
         ),
         *(
             Target(
-                f"genome-{name}",
-                name,
-                genome,
-                lambda f, name=name: loaded(f / name, load_genome, {"group_images": "1"}),
+                f"genome-{name}", name, genome, lambda f: loaded(f / "objects.json", load_genome, {"group_images": "1"})
             )
             for name in genome
         ),

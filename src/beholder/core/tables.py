@@ -166,9 +166,12 @@ def read_labels(
 
 def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     """A CSV that Beholder wrote, with these columns; one that is not there is null."""
-    data = read_text(path).encode()
+    text = read_text(path)
+    if "\r" in text.partition("\n")[0].rstrip("\r"):  # lines that end as on old machines
+        text = text.replace("\r", "\n")
     try:
-        table = pl.read_csv(data, infer_schema=False)
+        table = pl.read_csv(text.encode(), infer_schema=False)
+        table = table.filter(~pl.all_horizontal(pl.all().is_null()))  # empty lines
     except (Exception, PanicException) as fault:
         raise DataError(f"{path} cannot be read as CSV: {first_line(fault)}.") from fault
     return typed(restored(table), columns, path)
