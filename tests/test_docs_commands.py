@@ -36,7 +36,7 @@ FILES = {
     "concepts.csv": "text\na hat\na tie\n",
     "traits.csv": "trait,valence\npunctual,positive\nabsent-minded,negative\n",
     "templates.csv": "template,text\nQ1,Is this person {}?\nQ2,Would you call the person {}?\n",
-    "ratings.csv": "group,trait,mean,n\nBlack,warmth,3.1,9\nWhite,warmth,2.9,9\nAsian,warmth,3.0,9\n",
+    "ratings.csv": "image,trait,mean,n\nfaces/000,warmth,3.1,9\nfaces/001,warmth,2.9,9\n",
 }
 
 

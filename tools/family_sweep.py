@@ -31,7 +31,7 @@ LIST = Path(__file__).parents[1] / "src" / "beholder" / "models" / "architecture
 EXACT, REFUSED, NOT_BUILT = "exact", "refused", "not built"
 TOLERANCE = 1e-4
 FORK = multiprocessing.get_context("fork")
-SECONDS = 180
+SECONDS = 600
 """How long one case may take."""
 SMALL: Mapping[str, object] = {
     "hidden_size": 32,

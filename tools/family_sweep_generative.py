@@ -20,7 +20,7 @@ from family_sweep import PROMPTS, Case, Comparison, NotBuiltError, pictures, ran
 from transformers.models.auto import image_processing_auto, modeling_auto, processing_auto
 
 from beholder.core.errors import ModelError
-from beholder.models.checkpoint.checkpoint import Checkpoint
+from beholder.models.checkpoint.checkpoint import Checkpoint, backend_of
 from beholder.models.generative.loaded_model import refuse_unserved
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import PromptForm, build_processor
@@ -40,7 +40,7 @@ CHATML = (
     "{% if c['type'] == 'image' %}IMAGE{% else %}{{ c['text'] }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-NO_TEMPLATE = {"blip", "blip-2", "florence2", "git", "instructblip", "kosmos-2", "paligemma"}
+NO_TEMPLATE = {"blip", "blip-2", "florence2", "fuyu", "git", "instructblip", "kosmos-2", "paligemma"}
 """Families whose checkpoints bring no chat template."""
 WIDTH, HEADS, LAYERS, SIDE, PATCH = 64, 4, 2, 32, 8
 SHRUNK: Mapping[str, Any] = {
@@ -92,6 +92,7 @@ IMAGES: Mapping[str, Any] = {
     "image_seq_length": 4,
 }
 PROCESSORS = {
+    "cosmos3_omni": "Qwen3VLProcessor",
     "kosmos-2": "Kosmos2Processor",
     "kosmos-2.5": "Kosmos2_5Processor",
     "qwen2_5_omni_thinker": "Qwen2_5OmniProcessor",
@@ -127,7 +128,7 @@ def extra_of(model_type: str) -> str:
     except NotBuiltError:
         asked = []
     needed = (backends is not None and "pil" not in backends) or "torchvision" in asked
-    return "vision" if needed or model_type in ("gemma3n", "fast_vlm") else ""
+    return "vision" if needed or model_type in ("gemma3n", "fast_vlm", "fuyu") else ""
 
 
 def write(model_type: str, architecture: str, folder: Path) -> None:
@@ -152,6 +153,8 @@ def build(model_type: str, architecture: str, folder: Path) -> None:
     kind = _processor_class(model_type)
     image_processor = _image_processor(model_type, settings.get("images", {}))
     tokenizer = tokenizer_with({**_special_tokens(kind), **settings.get("special", {})})
+    if adapt := settings.get("tokenizer"):
+        tokenizer = adapt(tokenizer)
     told = {"processor_class": kind.__name__, **settings.get("processor", {})}
     mark = settings.get("image") or _picture_mark(kind, tokenizer, image_processor, told)
     if model_type not in NO_TEMPLATE:
@@ -213,7 +216,7 @@ def _own_processor(folder: Path, model: Any) -> Any:
 
     It fails where a library for video or sound is missing, and on BLIP-2, whose image token it reads as a text.
     """
-    pixels = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
+    pixels = transformers.AutoImageProcessor.from_pretrained(folder, backend=backend_of(folder))
     try:
         processor = transformers.AutoProcessor.from_pretrained(folder)
         processor.image_processor = pixels
@@ -284,7 +287,8 @@ def _picture_mark(kind: Any, tokenizer: Any, image_processor: Any, told: Mapping
 def _config(model_type: str, tokenizer: Any, settings: Mapping[str, Any]) -> Any:
     kind = transformers.CONFIG_MAPPING[model_type]
     values = _shrink(kind(**settings.get("given", {})).to_dict(), tokenizer)
-    return kind(**_merged(values, settings.get("config", {})))
+    own = settings.get("config", {})
+    return kind(**_merged(values, own(tokenizer) if callable(own) else own))
 
 
 def _shrink(values: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
@@ -343,6 +347,18 @@ def _merged(values: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
+def of_pieces(tokenizer: Any) -> Any:
+    """A tokenizer as SentencePiece's: special tokens are words like others, and every text begins with a blank."""
+    from tokenizers import Tokenizer, models, normalizers
+
+    words = [*tokenizer.all_special_tokens, "\u2581", "\n", *(chr(number) for number in range(33, 127))]
+    likely = dict.fromkeys([*words, "Yes", "No", "yes", "no"], -1.0)
+    backend = Tokenizer(models.Unigram(list(likely.items()), unk_id=words.index("<unk>")))
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    ends = {"bos_token": "<s>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, **ends)
+
+
 MROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}
 LLAVA = {"patch_size": PATCH, "num_additional_image_tokens": 1, "vision_feature_select_strategy": "default"}
 PINPOINTS = [[32, 64], [64, 32], [64, 64]]
@@ -359,6 +375,10 @@ TILED: dict[str, Any] = {
 }
 MINIMAX = ("image", "video", "start of image", "end of image")
 QWEN_IMAGES = {"class": "Qwen2VLImageProcessorPil"}
+SAM = {
+    **{"hidden_size": 32, "output_channels": 16, "downsample_channels": [32, WIDTH], "mlp_dim": 48},
+    **{"global_attn_indexes": [1], "window_size": 2},
+}
 OVERRIDES: dict[str, dict[str, Any]] = {
     "aya_vision": {
         "picture_token": "<|IMG_PATCH|>",
@@ -366,10 +386,56 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "cohere2_vision": {"images": {"patch_size": 2}},
     "cosmos3_edge": {"images": {"temporal_patch_size": 1}},
+    "deepseek_ocr2": {  # 144 queries a picture, as if each were 48 pixels wide and cut into patches of one
+        "config": {
+            "vision_config": {
+                "sam_config": {**SAM, "image_size": 48, "patch_size": 4},
+                "encoder_config": {"layer_types": ["full_attention"] * LAYERS},
+            },
+            "text_config": {
+                "mlp_layer_types": ["dense", "sparse"],
+                "num_experts_per_tok": 2,
+                "max_position_embeddings": 2048,
+            },
+        },
+        "images": {"tile_size": 48, "size": {"height": 48, "width": 48}},
+        "processor": {"patch_size": 1},
+    },
     "deepseek_vl": {"processor": {"num_image_tokens": 16}, "images": {"min_size": 8}},
     "blip-2": {"processor": {"num_query_tokens": 4}},
+    "emu3": {
+        "special": {
+            **{f"visual{number}": f"<|visual token {number:06d}|>" for number in range(16)},
+            **{"eol": "<|extra_200|>", "image_token": "<image>"},
+        },
+        "config": lambda tokenizer: {
+            "vocabulary_map": tokenizer.get_vocab(),
+            "vq_config": {
+                "base_channels": 32,
+                "channel_multiplier": [1, 1, 1, 1],
+                "codebook_size": 16,
+                "hidden_size": 32,
+            },
+        },
+        "given": {"vocabulary_map": {}},
+        "images": {"min_pixels": 1024, "max_pixels": 4096},
+    },
+    "fuyu": {
+        "special": {name: name for name in ("|SPEAKER|", "|NEWLINE|", "<0x04>", "<s>")},
+        "tokenizer": of_pieces,
+        "image": "|SPEAKER|",
+    },
     "gemma3": {"image": "<boi_token>", "picture_token": "<image_token>", "processor": {"image_seq_length": 4}},
     "gemma4": {"special": {"audio_token": "<|audio|>"}},
+    "gemma4_unified": {
+        "special": {"boa_token": "<|audio>", "eoa_token": "<audio|>", "audio_token": "<|audio|>"},
+        "config": {
+            "vision_config": {
+                **{"patch_size": PATCH, "pooling_kernel_size": 2, "mm_embed_dim": WIDTH, "output_proj_dims": WIDTH}
+            }
+        },
+        "images": {"pooling_kernel_size": 2},
+    },
     "glm46v": {"config": {"text_config": {"rope_parameters": MROPE}}},
     "glm4v": {"config": {"text_config": {"rope_parameters": MROPE}}},
     "glm4v_moe": {
@@ -388,6 +454,20 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "idefics3": TILED,
     "internvl": {"processor": {"image_seq_length": 4}},
     "janus": {"processor": {"num_image_tokens": 16}, "images": {"min_size": 8}},
+    "kosmos-2.5": {  # its processor hands over 4,096 patches, whatever the picture: some minutes
+        "config": {
+            "vision_config": {
+                "patch_embed_hidden_size": 3 * PATCH**2,
+                "num_hidden_layers": 1,
+                "num_attention_heads": 1,
+                "head_dim": 8,
+            },
+            "latent_query_num": 4,
+            "text_config": {"layers": LAYERS, "attention_heads": HEADS},
+        },
+        "processor": {"num_image_tokens": 4},
+        "image": "",
+    },
     "lfm2_vl": {
         "images": {"encoder_patch_size": PATCH, "tile_size": SIDE, "min_image_tokens": 4, "max_image_tokens": 16},
         "config": {"text_config": {"layer_types": ["conv", "full_attention"]}},
@@ -420,7 +500,18 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "image": "]<]image[>[",
     },
     "mistral3": {"processor": PIXTRAL},
-    "mistral_large4": {"processor": PIXTRAL},
+    "mistral_large4": {
+        "processor": PIXTRAL,
+        "config": {
+            "text_config": {
+                "num_key_value_heads": HEADS,
+                "kv_source_layers": [0, 1],
+                "index_topk": 16,
+                "index_head_dim": 16,
+                "index_n_heads": 2,
+            }
+        },
+    },
     "molmo2": {
         "config": {
             "vision_config": {"image_size": [SIDE, SIDE]},
@@ -429,8 +520,17 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "images": {"overlap_margins": [1, 1]},
         "picture_token": "<im_patch>",
     },
+    "nemotron_h_omni": {
+        "config": {
+            "vision_hidden_size": WIDTH,
+            "projector_hidden_size": WIDTH,
+            "text_config": {"layer_types": ["linear_attention", "full_attention"]},
+        },
+        "images": {"min_num_patches": 4, "max_num_patches": 64},
+    },
     "ovis2": {"picture_token": "<IMG_ATOM>", "processor": {"image_seq_length": 16}},
     "perception_lm": {"processor": {"patch_size": PATCH}},
+    "pp_chart2table": {"special": {"image_token": "<imgpad>"}, "image": "<imgpad>"},
     "qianfan_ocr": {
         "processor": {"image_seq_length": 4},
         "special": {"start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>"},
@@ -438,6 +538,23 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "picture_token": "<IMG_CONTEXT>",
     },
     "smolvlm": {**TILED, "image": "<image>", "special": {**TILED["special"], "image_token": "<image>"}},
+    "inkling_mm_model": {
+        "config": {
+            "text_config": {
+                **{
+                    "swa_num_attention_heads": HEADS,
+                    "swa_num_key_value_heads": 2,
+                    "swa_head_dim": 16,
+                    "rel_extent": 64,
+                },
+                **{"logits_mup_width_multiplier": 1.0, "sliding_window_size": 16},
+                **{"layer_types": ["hybrid_sliding", "hybrid"], "n_shared_experts": 1},
+            },
+            "audio_config": {"n_mel_bins": 4, "mel_vocab_size": 16, "text_hidden_size": WIDTH},
+            "vision_config": {"n_layers": 4, "patch_size": 40, "text_hidden_size": WIDTH},
+        },
+        "images": {"size": {"height": 40, "width": 40}},
+    },
     "instructblip": {"processor": {"num_query_tokens": 4}, "parts": {"qformer_tokenizer": {}}},
     "llava_next": {
         "processor": LLAVA,
@@ -449,10 +566,28 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "config": {"image_grid_pinpoints": PINPOINTS},
         "images": {"image_grid_pinpoints": PINPOINTS},
     },
+    "step3p7": {  # patches so wide that a picture is cut as often as by the true model
+        "images": {"vision_patch_size": 63, "size": {"height": 756, "width": 756}, "patch_size": 504},
+        "config": {
+            "vision_config": {"image_size": 756, "patch_size": 63, "max_position_embeddings": 144},
+            "text_config": {"sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]},
+        },
+    },
+    "unlimited_ocr": {
+        "config": {"vision_config": {"sam_config": {**SAM, "image_size": 2 * SIDE}}},
+        "images": {"size": {"height": 2 * SIDE, "width": 2 * SIDE}, "tile_size": SIDE},
+        "processor": {"patch_size": PATCH},
+    },
     "video_llava": {
-        "images": {"size": {"shortest_edge": SIDE}},
+        "images": {"size": {"shortest_edge": SIDE}, "crop_size": {"height": SIDE, "width": SIDE}},
         "processor": LLAVA,
         "config": {"image_seq_length": 17},
+    },
+    "paddleocr_vl": {"images": {"temporal_patch_size": 1}, "config": {"text_config": {"rope_parameters": MROPE}}},
+    "video_llama_3": {"images": {"temporal_patch_size": 1}},
+    "kimi_k25": {
+        "images": {"size": {"max_height": 64, "max_width": 64}},
+        "config": {"projection_hidden_size": WIDTH, "text_config": {"head_dim": 8}},
     },
     "vipllava": {"processor": LLAVA, "config": {"vision_feature_layers": [-1, -2]}},
     "mllama": {
@@ -475,7 +610,22 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "qwen2_5_omni_thinker": {"images": QWEN_IMAGES, "config": {"text_config": {"rope_parameters": MROPE}}},
     "qwen2_5_vl": {"config": {"text_config": {"rope_parameters": MROPE}}},
     "qwen2_vl": {"config": {"text_config": {"rope_parameters": MROPE}, "vision_config": {"hidden_size": WIDTH}}},
-    "qwen3_omni_moe_thinker": {"images": QWEN_IMAGES, "config": {"text_config": {"rope_parameters": MROPE}}},
+    "qwen3_omni_moe_thinker": {
+        "images": QWEN_IMAGES,
+        "special": {
+            "vision_start_token": "<|vision_start|>",
+            "vision_bos_token": "<|vision_start|>",
+            "vision_eos_token": "<|vision_end|>",
+            "image_token": "<|image_pad|>",
+            "audio_token": "<|audio_pad|>",
+            "audio_start_token": "<|audio_start|>",
+            "video_token": "<|video_pad|>",
+        },
+        "image": "<|vision_start|><|image_pad|><|vision_end|>",
+        "picture_token": "<|image_pad|>",
+        "given": {"vision_start_token_id": 1},
+        "config": {"text_config": {"rope_parameters": MROPE}},
+    },
     "qwen3_vl_moe": {"images": QWEN_IMAGES},
 }
 """What a family needs beside the common shrinking: `config`, `images`, `special`, `image`, `processor`, `parts`."""

@@ -22,7 +22,7 @@ from beholder._steps import confirm_upload, filled, measure, new_run, report_rou
 from beholder.core.errors import NotAskable, UsageError
 from beholder.core.files import Place
 from beholder.core.progress import followed_by
-from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model
+from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model, refuse_unused
 from beholder.models.scorer import Scorer
 from beholder.models.spec import device_names
 from beholder.scores.scoring import on_ray
@@ -55,7 +55,8 @@ def audit(
     A model is a name, a `Scorer`, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip,
     or a function `(images, prompts) -> scores`. Several models, or several studies, go in a list. Objects are
     copied, and `name` says what to call them. Scores of a function are kept only if `name` and `revision` say what they
-    belong to; `kind` says whether they are logits ("matching") or cosines ("contrastive", with `logit_scale`).
+    belong to; `kind` says whether they are logits ("matching"), cosines ("contrastive", with `logit_scale`) or answers
+    to whole questions, in words or as probabilities of yes ("generative").
 
     `dataset` is a name, a path, a DataFrame of polars or pandas, or a `datasets.Dataset`: with a column of paths or of
     pictures. It may stand in the place of the studies: `audit(model, frame, prompts=["a kind person"], by="gender")`.
@@ -98,6 +99,8 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
         later = sum(len(each.dataset) for mine in todo.values() for each in mine) * (1 + options.perturb)
         for model, name in zip(audited, names, strict=True):
             with _opened(model, options) as scorer:
+                if len(audited) == 1:  # of several models, some may heed an option that others cannot
+                    refuse_unused(scorer, options.load)
                 options = replace(options, store=_store_for(scorer, run))
                 confirm_upload(scorer, inquiries, options)
                 refused = list[NotAskable]()

@@ -52,11 +52,11 @@ def values(chart: Any, layer: int) -> list[dict[str, Any]]:
 # Forest
 
 
-def test_women_and_men_are_circles_and_squares_and_others_are_circles():
+def test_every_group_has_a_shape_of_its_own_and_women_and_men_keep_theirs():
     known = dots(rows(share(0.2, "woman"), share(0.4, "man")))
     assert scale_of(known, "shape") == {"domain": ["women", "men"], "range": ["circle", "square"]}
     others = dots(rows(share(0.2, "old"), share(0.4, "young")))
-    assert scale_of(others, "shape")["range"] == ["circle", "circle"]
+    assert scale_of(others, "shape")["range"] == ["circle", "square"]
 
 
 def test_groups_whose_plural_is_another_group_keep_their_names():

@@ -64,8 +64,8 @@ from beholder.studies.exposure.captions import CaptionFile
 from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.mentions import Mentions, Term
 from beholder.studies.gras.prompts import read_traits
+from beholder.studies.mirror import read_ratings
 from beholder.studies.perception.prompts import read_dimensions
-from beholder.studies.perception.scores import read_ratings
 from beholder.studies.study import MeasureOptions
 
 ROOT = Path(__file__).parents[2]

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import beholder
 from beholder.core.errors import ModelError, UsageError
 from beholder.models.load import ModelIdentity, as_scorer, load_model
-from beholder.models.scorer import NullScorer
+from beholder.models.scorer import Answerer, NullScorer
 from beholder.models.spec import LoadOptions
+from beholder.prompts.prompt_set import Instruction
 
 
 def cells_of(scorer: Any, pictures: list[Image.Image], prompts: list[str]) -> Any:
@@ -50,6 +52,18 @@ def test_a_loaded_model_scores_as_its_folder_does(
         model.visual_projection.weight.add_(0.1)
     trained = scorer_of((model, *parts))
     assert trained.spec.digest != scorer.spec.digest, "a further state of the model is another model to the store"
+
+
+def test_no_bar_of_a_library_is_shown(tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]):
+    transformers = pytest.importorskip("transformers")
+    folder = tiny_model("clip")
+    model = transformers.CLIPModel.from_pretrained(folder)
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    transformers.utils.logging.enable_progress_bar()
+    capsys.readouterr()
+    for given in ((model, processor), (processor, model)):
+        as_scorer(given, LoadOptions())
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_scorer_is_taken_as_it_is():
@@ -93,7 +107,10 @@ def test_tensors_are_taken_too(pictures: list[Image.Image]):
         (lambda images, prompts: [1.0], {}, ModelError, r"shape \(1,\) for 2 images and 1 prompts"),
         (7, {}, UsageError, "A int is not a model"),
         (("a", "b"), {}, UsageError, r"\(str, str\) is not a model.*\nSeveral models go in a list"),
-        (brightness, {"kind": "generative"}, UsageError, "one of 'matching', 'contrastive'"),
+        (brightness, {"kind": "speaking"}, UsageError, "one of 'matching', 'contrastive', 'generative'"),
+        (lambda images, prompts: [["Yes"], ["No"]], {}, ModelError, "answers in words is kind='generative'"),
+        (lambda images, prompts: [[1, 2], [1]], {}, ModelError, "gave no table of numbers"),
+        (lambda images, prompts: [[2.0], [0.5]], {"kind": "generative"}, ModelError, "lies between 0 and 1"),
         (brightness, {"revision": "1"}, UsageError, "Say name= too"),
     ],
 )
@@ -106,3 +123,34 @@ def test_a_module_alone_is_not_taken_for_a_function():
     torch = pytest.importorskip("torch")
     with pytest.raises(UsageError, match=r"\(model, processor\)"):
         scorer_of(torch.nn.Linear(2, 2))
+
+
+def test_a_function_may_answer_questions_in_words_or_with_probabilities(pictures: list[Image.Image]):
+    seen: list[str] = []
+
+    def speaks(images: list[Any], questions: list[str]) -> list[list[Any]]:
+        seen.extend(questions)
+        return [["Yes, it is.", "no", "Perhaps"] for _ in images]
+
+    asked = Instruction("Is this {}? Answer Yes or No.", yes="Yes", no="No")
+    scorer = scorer_of(speaks, kind="generative").instructed(asked)
+    assert isinstance(scorer, Answerer)
+    assert scorer.channels == ("log_p_yes", "log_p_no")
+    cells = np.exp(scorer.score_prepared(pictures[:1], ["a", "b", "c"]))
+    np.testing.assert_allclose(cells[0], [[1, 0], [0, 1], [0, 0]], atol=1e-5)
+    assert seen == [f"Is this {each}? Answer Yes or No." for each in "abc"]
+    assert scorer.notes == ["1 answers begin with neither Yes nor No"]
+    sure = scorer_of(lambda images, questions: [[0.25]] * len(images), kind="generative").instructed(asked)
+    np.testing.assert_allclose(np.exp(sure.score_prepared(pictures[:1], ["a"]))[0, 0], [0.25, 0.75], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [({"precision": "bf16"}, "it is float32"), ({"device": "cuda"}, "no device")]
+)
+@pytest.mark.parametrize("model", ["null", brightness])
+def test_what_does_nothing_for_a_model_is_refused(
+    model: Any, option: Any, said: str, tmp_path: Path, undrawn: list[Any]
+):
+    with pytest.raises(UsageError, match=f"does nothing for .*{said}"):
+        beholder.audit(model, "apa", limit=1, out=tmp_path / "run", **option)
+    beholder.audit([model, "null:2"], "apa", limit=1, draws=100, out=tmp_path / "two", store=tmp_path, **option)

@@ -144,6 +144,9 @@ def test_every_printed_number_has_one_cell() -> None:
         "perception_table_s2": 3 * 4 + 3 * 3,
         "perception_text": 3,
         "disparity_text": 6,
+        "clip_replication": 7 * 2,
+        "ieat_results": 3 * 39 * 2,
+        "genderbias_vl": 15 * 2,
     }
     twice = cells.filter(cells.select(PLACE).is_duplicated())["source"].unique()
     assert set(twice) == {"apa_text", "pfi_text"}  # where two places of a paper contradict each other

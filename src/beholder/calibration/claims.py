@@ -46,12 +46,10 @@ class Cell(NamedTuple):
 
     @property
     def people(self) -> Design:
-        """How many people there are."""
         return Design(10, 10) if self.design == SMALLEST else DESIGNS[self.design]
 
     @property
     def trials(self) -> Trial:
-        """How its study is tried."""
         trials: Trial = STUDIES[self.study].part("trials")
         return trials
 
@@ -85,8 +83,7 @@ def true_values(cell: Cell) -> TrueValues:
     if cell.world != GENDER_ONLY:
         return {}
     people, rng = cell.people, np.random.default_rng(0)
-    many = people.times(LARGE // (people.women + people.men))
-    world = draw(cell.world, many, cell.trials.prompts, rng)
+    world = draw(cell.world, people.times(LARGE // (people.women + people.men)), cell.trials.prompts, rng)
     rows = cell.trials.measure(world, MeasureOptions(draws=FEW, permutations=FEW, shuffles=FEW))
     known = (row for row in rows if row.value is not None and math.isfinite(row.value) and row.unit != STATISTIC)
     return {row_key(row): float(row.value or 0.0) for row in known}
@@ -240,13 +237,8 @@ ALARMS, COVERAGE, WIDE = 0.06, 0.93, 0.98  # most false alarms, fewest intervals
 SKEWED_ALARMS = 0.08  # skewed scores together with unequal spread and fewer than ten people: what is promised then
 ROUNDING = 1e-9
 TOO_MANY, TOO_NARROW, WIDER, OVERLOOKED = ("false alarms", "intervals too narrow", "intervals wide", "overlooked")
-COLUMNS = {
-    **SCHEMA,
-    "worlds": pl.Int64,
-    **dict.fromkeys(("alarms", "power", "coverage"), pl.Float64),
-    "expected": pl.Boolean,
-    "verdict": pl.String,
-}
+SHARES = dict.fromkeys(("alarms", "power", "coverage"), pl.Float64)
+COLUMNS = {**SCHEMA, "worlds": pl.Int64, **SHARES, "expected": pl.Boolean, "verdict": pl.String}
 
 
 def tried_studies() -> dict[str, Trial]:
@@ -298,7 +290,6 @@ def judged(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def has(fault: str) -> pl.Expr:
-    """Whether a verdict names this fault."""
     return pl.col("verdict").str.contains(fault, literal=True)
 
 

@@ -66,16 +66,13 @@ def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool 
 
 def ratio_cell(row: Result) -> Cell:
     """A ratio with its interval."""
-    interval = numbers.ratio_range(row)
-    return Cell(
-        numbers.ratio(row["value"], numbers.ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True
-    )
+    text, interval = numbers.ratio(row["value"], numbers.ratio_decimals(row)), numbers.ratio_range(row)
+    return Cell(text, "" if interval == ABSENT else interval, strong=True)
 
 
 def notes_of(rows: list[Result]) -> tuple[str, ...]:
     """What the rows remark: why a value is absent, what was left out."""
-    notes = (f"{row['subset']}: {row['note']}" for row in rows if row["note"])
-    return tuple(dict.fromkeys(notes))
+    return tuple(dict.fromkeys(f"{row['subset']}: {row['note']}" for row in rows if row["note"]))
 
 
 def sizes(rows: list[Result]) -> str:
@@ -143,21 +140,15 @@ def equivalence_rows(part: pl.DataFrame) -> list[Result]:
 def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
     """Pool by pool."""
     if rows := equivalence_rows(part):
-        yield tabled(
-            part,
-            rows,
-            [("Pool", "subset")],
-            [
-                ("n", "n"),
-                ("Bound", lambda row: "none" if row["value"] is None else f"factor {1 + row['value']:.2f}"),
-                ("p", lambda row: f"{row['p_value']:.2g}"),
-                ("Verdict", lambda row: Cell(row["equivalence"], strong=True)),
-            ],
-            title=f"Is b shown to be within a factor of {1 + rows[0]['delta']:g} of 1?",
-            caption=EQUIVALENCE,
-            notes=MEANINGS,
-            topic="gender",
-        )
+        columns: list[Column] = [
+            ("n", "n"),
+            ("Bound", lambda row: "none" if row["value"] is None else f"factor {1 + row['value']:.2f}"),
+            ("p", lambda row: f"{row['p_value']:.2g}"),
+            ("Verdict", lambda row: Cell(row["equivalence"], strong=True)),
+        ]
+        title = f"Is b shown to be within a factor of {1 + rows[0]['delta']:g} of 1?"
+        table = tabled(part, rows, [("Pool", "subset")], columns, title=title, caption=EQUIVALENCE, notes=MEANINGS)
+        yield table._replace(topic="gender")
 
 
 def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
@@ -174,17 +165,11 @@ def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
         counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
         name = attribute.replace("_", " ")
         lines.append({"model": model, "attribute": name, "n": own[0]["n"], "bound": middle, **counts})
-    yield tabled(
-        part,
-        lines,
-        [("Attribute", "attribute")],
-        [("n", "n"), ("Bound", "bound"), *((verdict.capitalize(), verdict) for verdict in VERDICTS)],
-        title=f"Traits shown to differ, or shown to be within {100 * rows[0]['delta']:g} points",
-        caption=f"{EQUIVALENCE} Bound: median over traits, in points of P(Yes). Counts of traits, corrected over "
-        "traits.",
-        notes=MEANINGS,
-        topic="gaps",
-    )
+    columns: list[Column] = [("n", "n"), ("Bound", "bound"), *((verdict.capitalize(), verdict) for verdict in VERDICTS)]
+    title = f"Traits shown to differ, or shown to be within {100 * rows[0]['delta']:g} points"
+    caption = f"{EQUIVALENCE} Bound: median over traits, in points of P(Yes). Counts of traits, corrected over traits."
+    table = tabled(part, lines, [("Attribute", "attribute")], columns, title=title, caption=caption, notes=MEANINGS)
+    yield table._replace(topic="gaps")
 
 
 class Question(NamedTuple):

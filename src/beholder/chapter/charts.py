@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from beholder.chapter import chart_style
-from beholder.chapter.chart_style import ABOVE, BELOW, GROUP_SHAPES, PAPER_INK, PAPER_WIDTH, QUIET, Spec
+from beholder.chapter.chart_style import ABOVE, BELOW, PAPER_INK, PAPER_WIDTH, QUIET, Spec
 from beholder.chapter.finding import Finding, by_model
 from beholder.chapter.numbers import Result, plural
 
@@ -42,7 +42,6 @@ class Figure(NamedTuple):
     model: str = ""  # the model that it is about, where a run has several
 
     def spec(self, *, ink: str, width: int | str) -> Spec:
-        """The chart as Vega-Lite."""
         sized = self.chart.properties(width=width, autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         # Every mark was checked when it was made; checking the whole again takes longer than drawing it.
         said = f"{self.title}. {self.caption}"  # for who hears the page
@@ -103,11 +102,9 @@ class Axis(NamedTuple):
     labels: Spec | None = None  # options of the axis, in place of the usual ones
 
     def x(self, field: str = "value") -> alt.X:
-        """As the horizontal axis of a field."""
         return alt.X(f"{field}:Q", **self._options())
 
     def y(self, field: str = "value") -> alt.Y:
-        """As the vertical axis of a field."""
         return alt.Y(f"{field}:Q", **self._options())
 
     def _options(self) -> Spec:
@@ -142,16 +139,13 @@ def forest(
     landmark: float | None = None,
     size: int = 70,
 ) -> Layers:
-    """Values with intervals: places down, in each a lane for every model or group, and one for published models.
-
-    A row's `chance` is drawn as a tick, `landmark` as a line.
-    """
+    """Values with intervals: places down, in each a lane for every model or group, and one for published models."""
+    # A row's `chance` is drawn as a tick, `landmark` as a line.
     lanes = [*order(rows, lane), *([PUBLISHED_LANE] if published else [])]
     scale, y = alt.Scale(domain=lanes), names_down(rows, down)
     marks = marks or series(rows, lane, alone=False)
-    base = chart(fields(rows, down, lane, *NUMBERS, "n")).encode(
-        y=y, yOffset=alt.YOffset(f"{lane}:N", scale=scale), color=marks.colour
-    )
+    offset = alt.YOffset(f"{lane}:N", scale=scale)
+    base = chart(fields(rows, down, lane, *NUMBERS, "n")).encode(y=y, yOffset=offset, color=marks.colour)
     points = base.mark_point(filled=True, size=size, opacity=1)
     layers = [whiskers(base), points.encode(x=x.x(), shape=marks.shape, tooltip=tooltip(down, lane))]
     if published:
@@ -164,8 +158,7 @@ def forest(
         layers.append(chart(by_chance).mark_tick(color=QUIET, thickness=2).encode(x="chance:Q", y=y))
     if landmark is not None:
         layers.append(rule_at(landmark))
-    height = LANE * len(order(rows, down)) * max(1.8, len(lanes) + 0.5)
-    return alt.layer(*layers).properties(height=height)
+    return alt.layer(*layers).properties(height=LANE * len(order(rows, down)) * max(1.8, len(lanes) + 0.5))
 
 
 def bars(
@@ -220,10 +213,8 @@ def heatmap(
     room: float = 22,
     tips: Sequence[str | alt.Tooltip] = (),
 ) -> Layers:
-    """Cells whose colour is their distance from 0, which fades into the page at 0, so that it serves light and dark.
-
-    `lines` may have `headings` in bold among them; `text` is the format of the numbers, where cells are large enough.
-    """
+    """Cells whose colour is their distance from 0, which fades into the page at 0, so that it serves light and dark."""
+    # `lines` may have `headings` in bold among them; `text` is the format of the numbers, where cells are large enough.
     columns, lines = columns or order(cells, across), lines or order(cells, down)
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
@@ -312,9 +303,8 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
         named = {group: group for group in groups}
     data = [{**row, "group": named.get(row["group"], EVERYONE), "chance": None} for row in rows]
     data.sort(key=lambda row: -best[row["concept"]])
-    known = set(groups) <= set(GROUP_SHAPES)
     colours = dict(zip(named.values(), chart_style.series_colours(groups), strict=True))
-    shapes = {named[group]: GROUP_SHAPES[group] if known else "circle" for group in groups}
+    shapes = {named[group]: shape for group, shape in chart_style.series_shapes(groups).items()}
     marks = series(data, "group", colours, shapes, alone=groups != [EVERYONE])
     x = Axis(title, percent=True, scale={"domainMin": 0})
     return forest(data, x, down="concept", lane="group", marks=marks, size=55)
@@ -324,7 +314,6 @@ def dots(rows: Rows, title: str = "share of belief") -> Layers:
 
 
 def chart(values: Rows) -> alt.Chart:
-    """A chart of these values."""
     data = alt.Data(values=values)  # type: ignore[no-untyped-call]  # altair leaves this class untyped
     return alt.Chart(data)
 
@@ -366,13 +355,8 @@ def names_down(rows: Rows, field: str, names: list[str] | None = None, **axis: A
     names = names or order(rows, field)
     # A reader's font may be wider than the one with which a picture was laid out.
     room = min(130, 6.8 * max(map(len, names), default=0)) + 8
-    return alt.Y(
-        f"{field}:N",
-        title=None,
-        sort=names,
-        scale=alt.Scale(domain=names),
-        axis=alt.Axis(**{"minExtent": room, **axis}),
-    )
+    labels = alt.Axis(**{"minExtent": room, **axis})
+    return alt.Y(f"{field}:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=labels)
 
 
 def shown(otherwise: float, field: str = "found") -> Any:
@@ -381,7 +365,6 @@ def shown(otherwise: float, field: str = "found") -> Any:
 
 
 def rule_at(value: float, along: str = "x") -> Any:
-    """A line at a landmark."""
     rule = chart([{"landmark": value}]).mark_rule(color=QUIET, strokeWidth=1.5)
     return rule.encode(x="landmark:Q") if along == "x" else rule.encode(y="landmark:Q")
 
@@ -394,7 +377,7 @@ def tooltip(*names: str) -> list[alt.Tooltip]:
 
 def percent_axis() -> alt.Axis:
     """An axis of probabilities in per cent."""
-    return alt.Axis(labelExpr="format(datum.value * 100, '~r') + ' %'", tickCount=5)
+    return alt.Axis(labelExpr="datum.value > 1 ? '' : format(datum.value * 100, '~r') + ' %'", tickCount=5)
 
 
 def diverging(most: float) -> alt.Scale:

@@ -89,7 +89,6 @@ class Finding(NamedTuple):
 
     @property
     def marked(self) -> str:
-        """The verdict with its sign."""
         return f"{SIGNS[self.verdict]} {self.verdict}"
 
     @property
@@ -120,9 +119,8 @@ class Finding(NamedTuple):
     @property
     def p_value(self) -> float:
         """The smallest p of the differences that it reports; 1 where it reports none."""
-        return min(
-            (row["p_value"] for row in self.rows if row.get("verdict") == DIFFERENCE and row["p_value"]), default=1
-        )
+        found = (row["p_value"] for row in self.rows if row.get("verdict") == DIFFERENCE and row["p_value"])
+        return min(found, default=1)
 
     @property
     def distance(self) -> float:
@@ -135,7 +133,6 @@ class Finding(NamedTuple):
 
     @property
     def metric(self) -> str:
-        """The metric of the most telling row."""
         return str(self.rows[0].get("metric") or "") if self.rows else ""
 
     def _repr_html_(self) -> str:
@@ -269,7 +266,6 @@ def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
 
 
 def by_model(part: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """Each model with its rows."""
     return [(part["model"][0], part)] if part["model"].n_unique() == 1 else _split_by_model(part)
 
 

@@ -118,9 +118,11 @@ def signed(value: float | None, decimals: int = 1) -> str:
 
 
 def points_decimals(row: Result) -> int:
-    """One, or two where the interval is narrow or the gap small."""
+    """One, or two where the interval is narrow or the gap small; more where a bound beside 0 would print as 0."""
     narrow = has_interval(row) and row["high"] - row["low"] < 0.005
-    return 2 if narrow or abs(row["value"] or 0.0) < 0.005 else 1
+    least = 2 if narrow or abs(row["value"] or 0.0) < 0.005 else 1
+    ends = [row["low"], row["high"]] if has_interval(row) and row["low"] * row["high"] > 0 else []
+    return next((p for p in range(least, 6) if all(round(100 * end, p) for end in ends)), least)
 
 
 def points_range(row: Result) -> str:
@@ -141,10 +143,10 @@ def row_p_value(row: Result) -> str:
     return f"≤ {text}" if row.get("p_at_most") and value >= 0.001 else text
 
 
-def quantity(value: float, unit: str, landmark: float | None = None) -> str:
+def quantity(value: float, unit: str, landmark: float | None = None, decimals: int = 1) -> str:
     """A number in the words of its unit: a probability in per cent, a difference of two in points, a ratio plain."""
     if unit in ("probability", "average precision"):
-        return f"{points(value)} points" if landmark == 0 or value < 0 else percent(value)
+        return f"{points(value, decimals)} points" if landmark == 0 or value < 0 else percent(value)
     if unit == "per cent":
         return f"{value:.1f} %"
     if unit == "cosine":
@@ -179,6 +181,11 @@ def listed(names: Sequence[str]) -> str:
 def plural(group: str) -> str:
     """The people of a group, as far as their plural is known."""
     return GROUPS.get(group, group)
+
+
+def people(group: str) -> str:
+    """The people of a group; of one whose plural is unknown, those with its label."""
+    return GROUPS.get(group, f"those labelled {group}")
 
 
 def drawn(dataset: str) -> bool:

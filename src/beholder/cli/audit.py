@@ -313,8 +313,9 @@ def shared(runs: Mapping[str, Fields], flags: Fields) -> Fields:
     same = {name: value for name, value in params.items() if name not in LEFT_TO_EACH}
     for other, theirs in others:
         for name in same.keys() - flags.keys():
-            if (same[name] or None) != (theirs.get(name) or None):
-                texts = [", ".join(map(str, values_of(each))) or "not said" for each in (same[name], theirs.get(name))]
+            both = [list(map(str, values_of(each or None))) for each in (same[name], theirs.get(name))]
+            if sorted(both[0]) != sorted(both[1]):  # in whichever order they were named
+                texts = [", ".join(each) or "not said" for each in both]
                 raise UsageError(
                     f"{first} and {other} were not asked the same: {name.replace('_', '-')} is {texts[0]} in the first "
                     f"and {texts[1]} in the other. Compare runs of one data set and study."

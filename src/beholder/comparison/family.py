@@ -21,19 +21,10 @@ from beholder.core.types import Floating, Ints, Mask
 if TYPE_CHECKING:
     from beholder.comparison.groups import Strata
 
-DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS = (
-    "difference found",
-    "none found",
-    "too little data",
-    "fact",
-    "not measured",
-)
+VERDICTS = ("difference found", "none found", "too little data", "fact", "not measured")
+DIFFERENCE, NONE_FOUND, TOO_LITTLE, FACT, NOT_MEASURED = VERDICTS
 SIGNS = dict(zip(VERDICTS, "●○△◆–", strict=True))  # a shape for every verdict: no colour is needed
-NAMES = dict(
-    zip(
-        VERDICTS, ("Difference found", "None found", "Too little data", "Fact, not a bias", "Not measured"), strict=True
-    )
-)  # as readers see them
+NAMES = {verdict: verdict.capitalize() for verdict in VERDICTS} | {FACT: "Fact, not a bias"}  # as readers see them
 ALPHA = 0.05  # a p-value for the whole family up to this is a difference found
 FEWEST = 5  # people below whom nothing is said of a group
 FEWEST_ARRANGEMENTS = 40  # with fewer arrangements of the labels no p-value is small enough to mean anything
@@ -70,9 +61,7 @@ class Part(NamedTuple):
     exact: bool
     arrangements: float
     people: Ints  # of each number, the people of its smallest group
-    least: (
-        Floating  # the least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0
-    )
+    least: Floating  # the least margin, where a group has no spread: exact bounds of a bounded score; else 0
     skew: Floating | float = 0.0  # skewness of the number's error: its interval reaches farther to one side (Hall 1992)
     sides: tuple[Floating, Floating] | None = None
     """The values whose difference each number is, within the strata: of the first group, and of the second."""

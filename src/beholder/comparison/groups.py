@@ -48,7 +48,6 @@ class People:
 
     @cached_property
     def count(self) -> int:
-        """How many people there are."""
         return int(self.codes.max(initial=-1)) + 1
 
     @cached_property
@@ -96,7 +95,6 @@ class Groups(NamedTuple):
     numbers: Array | None = None  # the attribute as numbers, NaN where unknown; None where it is none
 
     def mask(self, group: int | str) -> Mask:
-        """The images of one group."""
         place = self.names.index(group) if isinstance(group, str) else group
         return np.asarray(self.codes == place)
 
@@ -115,13 +113,11 @@ class Groups(NamedTuple):
         return inside.kept([place for place, size in enumerate(inside.sizes(people)) if size >= FEWEST])
 
     def kept(self, places: Sequence[int]) -> "Groups":
-        """Only some of the groups."""
         place = np.full(len(self.names) + 1, -1)
         place[list(places)] = np.arange(len(places))
         return self._replace(names=[self.names[k] for k in places], codes=place[self.codes])
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Every two groups."""
         return list(combinations(range(len(self.names)), 2))
 
     def pair_weights(self) -> Array:
@@ -248,7 +244,6 @@ class Strata(NamedTuple):
         return "; ".join(f"{self.attribute} and {name} cannot be distinguished here" for name in self.coincide)
 
     def rows(self, keep: Mask) -> "Strata":
-        """The strata of some of the images."""
         crossed = None if self.crossed is None else self.crossed._replace(codes=self.crossed.codes[keep])
         return self._replace(cells=self.cells[keep], design=self.design[keep], crossed=crossed)
 
@@ -292,8 +287,7 @@ def _taken_off(
 
 
 def _people_in(groups: Groups, cells: Codes, people: People) -> Ints:
-    inside = groups.codes >= 0
-    triples = np.unique(np.stack([groups.codes, cells, people.codes])[:, inside], axis=1)
+    triples = np.unique(np.stack([groups.codes, cells, people.codes])[:, groups.codes >= 0], axis=1)
     counts = np.zeros((len(groups.names), int(cells.max(initial=0)) + 1), dtype=int)
     np.add.at(counts, (triples[0], triples[1]), 1)
     return counts
@@ -316,9 +310,8 @@ def _coincides(groups: Groups, cells: Codes, people: People) -> bool:
 
 def _dummies(filled: pl.DataFrame, labels: Sequence[str]) -> Array:
     columns = [group_by(filled, (name,)) for name in labels]
-    return np.concatenate(
-        [(each.codes[:, None] == np.arange(1, len(each.names))).astype(np.float64) for each in columns], axis=1
-    )
+    members = [each.codes[:, None] == np.arange(1, len(each.names)) for each in columns]
+    return np.concatenate(members, axis=1).astype(np.float64)
 
 
 def _estimable(groups: Groups, design: Array, inside: Mask) -> bool:

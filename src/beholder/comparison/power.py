@@ -89,7 +89,6 @@ class Design(NamedTuple):
     scores: Scores = Scores()
 
     def weights(self) -> Array:
-        """The contrasts."""
         return self.groups.pair_weights() if self.contrasts is None else self.contrasts
 
     def shuffles(self, columns: int) -> int:

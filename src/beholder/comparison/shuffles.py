@@ -10,17 +10,17 @@ Beside shuffled groups (`means.py`), three comparisons are made here:
 - ranks: do two numbers per person rise together (Spearman), beyond what their blocks explain?
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import lgamma
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
 from beholder.comparison import family
 from beholder.comparison.family import ENDLESS, FEWEST_ARRANGEMENTS, SURE, Part
-from beholder.core.types import Array, Codes
+from beholder.core.types import Array, Codes, Floating
 
 SHUFFLES = 1999
 HELD = 1 << 22  # places held at once: shuffles come in parts
@@ -37,10 +37,8 @@ class Shuffles:
         self.count = round(self.arrangements) if self.exact else count
 
     def parts(self) -> Iterator[Codes]:
-        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`.
-
-        Exact ones begin with the labels as they are.
-        """
+        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`."""
+        # Exact ones begin with the labels as they are.
         size = max(1, HELD // max(1, len(self._labels)))
         if self.exact:
             whole = np.array(list(self._all()), dtype=np.intp)
@@ -57,6 +55,11 @@ class Shuffles:
             part = np.empty((many, len(order)), dtype=np.intp)
             part[:, order] = order[np.argsort(keys, axis=1)]
             yield part
+
+    def judged(self, value: Floating, null: Sequence[Floating], *, people: int, **more: Any) -> Part:
+        """Numbers `[…]` as a part of a family, by what these permutations made of them, part after part."""
+        joined, count = np.concatenate(null), self.arrangements
+        return family.part_from_null(value, joined, people=people, arrangements=count, exact=self.exact, **more)
 
     def _all(self) -> Iterator[Codes]:
         """One permutation for every arrangement of the labels, the labels as they are first."""
@@ -184,16 +187,9 @@ def exchanged(
     if not several:
         return None
     moves = Shuffles(answers, blocks, rng, shuffles)
-    null = [beliefs[np.arange(len(answers)), answers[part]].mean(axis=1) for part in moves.parts()]
-    part = family.part_from_null(
-        np.array([right.mean()]),
-        np.concatenate(null)[:, None],
-        people=several,
-        arrangements=moves.arrangements,
-        exact=moves.exact,
-        one_sided=True,
-        centre=np.array([expected.mean()]),
-    )
+    null = [beliefs[np.arange(len(answers)), answers[part]].mean(axis=1)[:, None] for part in moves.parts()]
+    value, centre = np.array([right.mean()]), np.array([expected.mean()])
+    part = moves.judged(value, null, people=several, one_sided=True, centre=centre)
     return Exchanged(float(right.mean()), float(expected.mean()), right - expected, part)
 
 
@@ -210,15 +206,8 @@ def compare_ranks(
     if min((one**2).sum(), (other**2).sum()) <= ALIKE:
         return family.not_judgeable(np.array([len(first)]))
     moves = Shuffles(np.unique(first, return_inverse=True)[1], blocks, rng, shuffles)
-    null = np.concatenate([one[part] @ other for part in moves.parts()]) / length
-    return family.part_from_null(
-        np.array([one @ other / length]),
-        null[:, None],
-        people=len(first),
-        arrangements=moves.arrangements,
-        exact=moves.exact,
-        centre=np.zeros(1),
-    )
+    null = [(one[part] @ other)[:, None] / length for part in moves.parts()]
+    return moves.judged(np.array([one @ other / length]), null, people=len(first), centre=np.zeros(1))
 
 
 def _centred(ranks: Array, blocks: Codes) -> Array:

@@ -31,6 +31,7 @@ SOURCES = {
     "glasshouse-objects": "glasshouse:OBJECTS",
     "pairs": "pairs:SOURCE",
     "glasshouse-pairs": "glasshouse:PAIRS",
+    "omi": "omi:SOURCE",
 }
 DATASETS: "Catalog[DatasetSource]" = Catalog(
     "data set",

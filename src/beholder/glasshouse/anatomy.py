@@ -48,7 +48,6 @@ class Draws:
         return middle + spread * (self.uniform(name + "/a") + self.uniform(name + "/b") - 1.0)
 
     def pick(self, name: str, options: tuple[Colour, ...]) -> Colour:
-        """One of several colours."""
         return options[int(self.uniform(name) * len(options))]
 
     def weighted(self, name: str, options: dict[str, float]) -> str:
@@ -124,7 +123,6 @@ class Head:
         return HEAD_X + across, HEAD_Y + self.height * y
 
     def path(self, points: Sequence[tuple[float, float]]) -> Pairs:
-        """Canvas positions of several points."""
         return [self.at(x, y) for x, y in points]
 
     def outline(self, grow: float = 1.0) -> Floats:

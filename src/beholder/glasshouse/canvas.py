@@ -27,7 +27,6 @@ def mix(first: Colour, second: Colour, share: float) -> Colour:
 
 
 def darker(colour: Colour, factor: float) -> Colour:
-    """The colour multiplied by `factor`."""
     r, g, b = (round(channel * factor) for channel in colour)
     return r, g, b
 
@@ -85,7 +84,6 @@ def spline(*neighbours: Floats) -> Floats:
 
 
 def closed_curve(points: Points) -> Floats:
-    """A smooth closed curve through the points."""
     p = np.asarray(points, dtype=float)
     return spline(np.roll(p, 1, 0), p, np.roll(p, -1, 0), np.roll(p, -2, 0))
 

@@ -223,8 +223,7 @@ def draw_back_hair(canvas: Canvas, head: Head, paint: Image.Image, *, covered: b
     elif style == "curly":
         grow = 1.28 + 0.10 * hair.volume
         middle, tall = (HEAD_Y + 0.03, 0.95) if covered else (HEAD_Y - 0.03, grow * 0.96)
-        curls = cloud(HEAD_X + shift, middle, head.width * grow * 1.08, head.height * tall)
-        canvas.polygon(curls, paint)
+        canvas.polygon(cloud(HEAD_X + shift, middle, head.width * grow * 1.08, head.height * tall), paint)
     elif style == "balding":
         canvas.oval(HEAD_X + shift * 0.4, HEAD_Y - 0.06 * head.height, head.width * 1.03, head.height * 0.34, paint)
     elif style == "bun" and not covered:

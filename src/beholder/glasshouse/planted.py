@@ -7,10 +7,12 @@ p(text | image) / p(text), renormalised over that level. `implied_occupation` wr
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations, product
 from math import comb
 from typing import NamedTuple
+
+import polars as pl
 
 from beholder.core.types import Entry
 from beholder.glasshouse.anatomy import Draws
@@ -85,11 +87,9 @@ _BY_ITEM = {planted.item: planted for planted in PLANTED_OBJECTS}
 
 @lru_cache(maxsize=64)
 def expected_average_precision(whole: int, glimpsed: int, without: int) -> float:
-    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`.
-
-    The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
-    the precision there is (whole + k) / (whole + r).
-    """
+    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`."""
+    # The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
+    # the precision there is (whole + k) / (whole + r).
     rest = glimpsed + without
     by_chance = sum(
         comb(r - 1, k - 1) * comb(rest - r, glimpsed - k) / comb(rest, glimpsed) * (whole + k) / (whole + r)
@@ -114,11 +114,8 @@ def implied_gap(item: str) -> float:
 def implied_matched_gap(item: str) -> float:
     """The gap were a thing as frequent in one group as in the other: both at one half of the pictures."""
     planted, half = _BY_ITEM[item], EACH // 2
-    rates = {group: planted.whole[group] / planted.wearers[group] for group in planted.wearers}
-    man, woman = (
-        expected_average_precision(round(half * rates[group]), half - round(half * rates[group]), half)
-        for group in ("man", "woman")
-    )
+    whole = {group: round(half * (planted.whole[group] / planted.wearers[group])) for group in planted.wearers}
+    man, woman = (expected_average_precision(whole[group], half - whole[group], half) for group in ("man", "woman"))
     return man - woman
 
 
@@ -198,11 +195,41 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
     """Mean planted P(Yes) of every group of an attribute over the 120 faces."""
     values: dict[str, list[float]] = {}
     for row in faces():
-        answer = p_yes(
-            trait, row["gender"], int(row["skin_tone"]), row["age_years"], pose=row["pose"], lighting=row["lighting"]
-        )
+        turned = {"pose": row["pose"], "lighting": row["lighting"]}
+        answer = p_yes(trait, row["gender"], int(row["skin_tone"]), row["age_years"], **turned)
         values.setdefault(row[attribute], []).append(answer)
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
+
+
+class PlantedRating(NamedTuple):
+    """How made raters see women and men, and what the generative model's answers then are."""
+
+    kind: str
+    gap: float  # of women less men, in points of the raters' scale
+
+
+RATERS, SCATTER = 12, 12.0  # raters of each face, and how far they scatter, in points of 0 to 100
+PLANTED_RATINGS = {
+    "jealous": PlantedRating("mirrors", -60.0),
+    "thoughtful": PlantedRating("exaggerates", -6.0),
+    "brave": PlantedRating("invents", 0.0),
+    "honest": PlantedRating("ignores", 40.0),
+}
+
+
+@cache
+def planted_ratings() -> pl.DataFrame:
+    """Made ratings of the 120 faces, by raters who see women and men as planted and faces otherwise alike."""
+    rows = []
+    for trait, row in product(PLANTED_RATINGS, faces()):
+        level = 50 + PLANTED_RATINGS[trait].gap * side(row["gender"])
+        of_face = 10 * (Draws(0).uniform(f"{trait}/{row['image_id']}") - 0.5)
+        draws = [Draws(0).uniform(f"{trait}/{row['image_id']}/{rater}") - 0.5 for rater in range(RATERS)]
+        ratings = [level + of_face + SCATTER * draw for draw in draws]
+        rows.append(
+            {"who": row["image_id"], "trait": trait, "mean": sum(ratings) / RATERS, "n": RATERS, "single": ratings}
+        )
+    return pl.DataFrame(rows)
 
 
 # The world of objects: sixty-four settings, each with a woman and a man of the same age, skin tone, smile, light and
@@ -246,32 +273,19 @@ def people() -> list[Entry]:
             identity=OBJECT_IDENTITIES + len(rows),
             worn=worn - glimpsed,
         )
-        rows.append(
-            {
-                "image_id": f"objects/{len(rows):03d}",
-                "uri": portrait_uri(portrait, glimpsed),
-                "gender": side,
-                "age": portrait.age,
-                "skin_tone": portrait.skin_tone,
-                **drawn_columns(portrait),
-                "worn": "+".join(item for item in WORN if item in worn),
-                "glimpsed": "+".join(item for item in WORN if item in glimpsed),
-            }
-        )
+        who = {"gender": side, "age": portrait.age, "skin_tone": portrait.skin_tone, **drawn_columns(portrait)}
+        lists = {"worn": worn, "glimpsed": glimpsed}
+        wears = {name: "+".join(item for item in WORN if item in items) for name, items in lists.items()}
+        uri = portrait_uri(portrait, glimpsed)
+        rows.append({"image_id": f"objects/{len(rows):03d}", "uri": uri, **who, **wears})
     return rows
 
 
 def objects() -> list[Entry]:
     """One row per picture and thing in it, whole or glimpsed, as `Dataset.objects` has them."""
-    return [
-        {
-            "image_id": row["image_id"],
-            "concept": item,
-            "instances": 1,
-            "area": area(item, glimpsed=item in row["glimpsed"].split("+")),
-            "names": [item],
-        }
-        for row in people()
-        for item in WORN
-        if item in row["worn"].split("+")
-    ]
+    things = list[Entry]()
+    for row, item in product(people(), WORN):
+        if item in row["worn"].split("+"):
+            size = area(item, glimpsed=item in row["glimpsed"].split("+"))
+            things.append({"image_id": row["image_id"], "concept": item, "instances": 1, "area": size, "names": [item]})
+    return things

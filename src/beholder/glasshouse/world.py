@@ -144,27 +144,17 @@ def snapshot(person: NamedPerson, shot: int) -> Portrait:
 
 def identity_rows(branch: str) -> list[Row]:
     """Three pictures of each of thirty named people."""
-    shots = product(named_people(branch), range(PICTURES_PER_PERSON))
-    return [
-        row(f"{branch}/{index:03d}", branch, snapshot(person, shot), name=person.name)
-        for index, (person, shot) in enumerate(shots)
-    ]
+    shots = enumerate(product(named_people(branch), range(PICTURES_PER_PERSON)))
+    named = [(f"{branch}/{index:03d}", person, snapshot(person, shot)) for index, (person, shot) in shots]
+    return [row(image_id, branch, portrait, name=person.name) for image_id, person, portrait in named]
 
 
 def row(image_id: str, branch: str, portrait: Portrait, *, name: str = "", specialty: str = "") -> Row:
     """A line of the residents' table."""
-    return {
-        "image_id": image_id,
-        "uri": portrait_uri(portrait),
-        "branch": branch,
-        "name": name,
-        "gender": portrait.presentation,
-        "age": portrait.age,
-        "skin_tone": portrait.skin_tone,
-        **drawn_columns(portrait),
-        "occupation": "" if portrait.outfit == "plain" else portrait.outfit,
-        "specialty": specialty,
-    }
+    who = {"gender": portrait.presentation, "age": portrait.age, "skin_tone": portrait.skin_tone}
+    work = {"occupation": "" if portrait.outfit == "plain" else portrait.outfit, "specialty": specialty}
+    place = {"image_id": image_id, "uri": portrait_uri(portrait), "branch": branch, "name": name}
+    return {**place, **who, **drawn_columns(portrait), **work}
 
 
 def residents() -> list[Row]:
@@ -202,16 +192,10 @@ def branch_prompts(branch: str) -> list[dict[str, str]]:
         asked += [("specialty", f"{work} with {with_article(item)}", item, f"specialty={item}") for item in WORN]
     else:
         asked += [("identity", person.name, person.name, f"name={person.name}") for person in named_people(branch)]
+    texts = [f"a drawing of {subject}" for _, subject, *_ in asked]
     return [
-        {
-            "prompt_id": f"a drawing of {subject}",
-            "text": f"a drawing of {subject}",
-            "level": level,
-            "concept": concept,
-            "branch": branch,
-            "correct_for": rule,
-        }
-        for level, subject, concept, rule in asked
+        {"prompt_id": text, "text": text, "level": level, "concept": concept, "branch": branch, "correct_for": rule}
+        for text, (level, _, concept, rule) in zip(texts, asked, strict=True)
     ]
 
 
@@ -242,18 +226,9 @@ def faces() -> list[Row]:
         band, years = list(AGE_BANDS.items())[age]
         who = FACE_IDENTITIES + len(rows)
         portrait = Portrait(PRESENTATIONS[side], years, 1 + tone, smiling, lighting, pose, who)
-        rows.append(
-            {
-                "image_id": f"faces/{len(rows):03d}",
-                "uri": portrait_uri(portrait),
-                "name": "",
-                "gender": portrait.presentation,
-                "skin_tone": str(portrait.skin_tone),
-                "age": band,
-                "age_years": portrait.age,
-                **drawn_columns(portrait),
-            }
-        )
+        groups = {"gender": portrait.presentation, "skin_tone": str(portrait.skin_tone), "age": band}
+        place = {"image_id": f"faces/{len(rows):03d}", "uri": portrait_uri(portrait), "name": ""}
+        rows.append({**place, **groups, "age_years": portrait.age, **drawn_columns(portrait)})
     return rows
 
 
@@ -270,15 +245,10 @@ LEVELS: dict[str, tuple[int, ...]] = {
 
 def design(identities: int = 10) -> list[Row]:
     """3,240 plain portraits; `seed` is the identity, `gender` and `skin_tone` are groups, the rest numbers."""
-    people = range(DESIGN_IDENTITIES, DESIGN_IDENTITIES + identities)
-    return [
-        {
-            "image_id": f"design/{index:04d}",
-            "uri": portrait_uri(portrait),
-            "gender": portrait.presentation,
-            "skin_tone": str(portrait.skin_tone),
-            "seed": str(portrait.identity),
-            **{name: float(getattr(portrait, name)) for name in ("age", "smiling", "lighting", "pose")},
-        }
-        for index, portrait in enumerate(factorial(**LEVELS, identity=people))
-    ]
+    rows, people = list[Row](), range(DESIGN_IDENTITIES, DESIGN_IDENTITIES + identities)
+    for portrait in factorial(**LEVELS, identity=people):
+        tone, seed = str(portrait.skin_tone), str(portrait.identity)
+        numbers = {name: float(getattr(portrait, name)) for name in ("age", "smiling", "lighting", "pose")}
+        who = {"gender": portrait.presentation, "skin_tone": tone, "seed": seed, **numbers}
+        rows.append({"image_id": f"design/{len(rows):04d}", "uri": portrait_uri(portrait), **who})
+    return rows

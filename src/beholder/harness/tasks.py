@@ -22,7 +22,7 @@ try:
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
     from inspect_ai.solver import TaskState
 except ImportError as error:
-    raise MissingExtra("Tasks for inspect_ai", "inspect") from error
+    raise MissingExtra("A task for inspect_ai", "inspect") from error
 
 INSTALLED = "site-packages" in __file__
 """inspect_ai itself writes `beholder/` before the names of an installed package, but not of one in a clone."""

@@ -115,8 +115,7 @@ def isotonic(scores: Floating, present: Mask) -> Callable[[Floating], Floating]:
     """The rising steps that fit best; between two scores the line between their steps."""
     levels, place = np.unique(scores, return_inverse=True)
     sizes = np.bincount(place)
-    shares = np.bincount(place, weights=present) / sizes
-    fitted = isotonic_regression(shares, weights=sizes).x
+    fitted = isotonic_regression(np.bincount(place, weights=present) / sizes, weights=sizes).x
     return lambda new: np.interp(new, levels, fitted)
 
 
@@ -216,10 +215,9 @@ def _reach(errors: _Errors, squares: Floating, value: float, level: float) -> Re
 
 
 class MatchedBins:
-    """The same for any number of sets of these pictures, such as groups with shuffled labels: one sparse product.
+    """The same for any number of sets of these pictures, such as groups with shuffled labels: one sparse product."""
 
-    Every picture counts as a person of their own.
-    """
+    # Every picture counts as a person of their own.
 
     def __init__(self, confidence: Floating, present: Mask, prevalence: float) -> None:
         off = np.asarray(confidence, dtype=np.float64) - present

@@ -117,8 +117,7 @@ def welch_t(moments: Moments) -> GroupTest:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = (moments.mean[0] - moments.mean[1]) / np.sqrt(share.sum(axis=0))
         df = share.sum(axis=0) ** 2 / (share**2 / (moments.size - 1)).sum(axis=0)
-    p_value = 2 * special.stdtr(df, -np.abs(statistic))
-    return GroupTest(statistic, np.ones_like(df), df, p_value)
+    return GroupTest(statistic, np.ones_like(df), df, 2 * special.stdtr(df, -np.abs(statistic)))
 
 
 def welch_anova(moments: Moments) -> GroupTest:

@@ -17,13 +17,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import ModelError, UnknownName, UsageError
+from beholder.core.errors import ModelError, UnknownName, UsageError, first_line
+from beholder.core.types import AnyArray
 from beholder.datasets.images import on_white
 from beholder.models.catalog import FAMILIES, ModelEntry, catalog, lookup, name_forms, nearest, open_folder
 from beholder.models.checkpoint.files import fetch
 from beholder.models.scorer import Answerer, Floats, Scorer
+from beholder.models.spec import AS_SERVED, PRECISIONS, ModelSpec, Module, Processor, device_names
 from beholder.models.spec import LoadOptions as LoadOptions
-from beholder.models.spec import ModelSpec, Module, Processor, device_names
+from beholder.prompts.prompt_set import PLAIN, Instruction
 
 LONGEST_PART = 255  # bytes of a file's name
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
@@ -43,6 +45,15 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
         return scorer
     twin = decoding_on_gpu(scorer)  # an error where that cannot be
     return twin if options.decode == "gpu" else scorer
+
+
+def refuse_unused(scorer: Scorer, options: LoadOptions) -> None:
+    """Raise for a precision or a device that makes no difference to this model."""
+    own, name = scorer.spec.precision, scorer.spec.name
+    if options.precision not in ("auto", own) and PRECISIONS.get(options.precision) != own:
+        raise UsageError(f"--precision {options.precision} does nothing for {name}: it is {own}. Leave it out.")
+    if options.device not in ("auto", "cpu") and (scorer.spec.adapter in ("null", "function") or own == AS_SERVED):
+        raise UsageError(f"--device {options.device} does nothing for {name}, which no device here runs. Leave it out.")
 
 
 def decoding_on_gpu(scorer: Scorer) -> Scorer:
@@ -141,8 +152,11 @@ def _open_entry(entry: ModelEntry, options: LoadOptions) -> Scorer:
 Function = Callable[[list[Image.Image], list[str]], Any]
 Model = str | Path | Scorer | Function | tuple[Any, ...]
 """A name, a scorer, a function, `(model, processor)` of transformers, `(model, preprocess, tokenizer)` of open_clip."""
-Kind = Literal["matching", "contrastive"]
-CHANNELS: dict[str, str] = {"matching": "match_logit", "contrastive": "cosine"}  # what a function's numbers are
+Kind = Literal["matching", "contrastive", "generative"]
+CHANNELS: dict[str, tuple[str, ...]] = {  # what a function's numbers are
+    **{"matching": ("match_logit",), "contrastive": ("cosine",), "generative": ("log_p_yes", "log_p_no")}
+}
+LEAST = 1e-6  # the probability that stands for none: its logarithm is a number
 
 
 @dataclass(frozen=True)
@@ -151,7 +165,9 @@ class ModelIdentity:
 
     name: str | None = None  # what people call it
     revision: str | None = None  # which state of a function this is; without it, its scores are not kept
-    kind: Kind = "matching"  # of a function: `matching` gives logits, used as they are; `contrastive` gives cosines
+    kind: Kind = "matching"
+    """Of a function: `matching` gives logits, used as they are; `contrastive` gives cosines; `generative` gets whole
+    questions and gives answers in words, or probabilities of yes."""
     logit_scale: float | None = None  # of a contrastive function: what the model multiplies a cosine by
 
 
@@ -176,7 +192,8 @@ def as_scorer(model: Model, options: LoadOptions, given: ModelIdentity = ModelId
             "Give it with its processor, (model, processor), or for open_clip (model, preprocess, tokenizer)."
         )
     if len(parts) == 1 and callable(parts[0]):
-        return FunctionScorer(parts[0], given, batch_size=options.batch_size)
+        kind = AnsweringFunction if given.kind == "generative" else FunctionScorer
+        return kind(parts[0], given, batch_size=options.batch_size)
     raise UsageError(
         f"{_described(model)} is not a model. A model is a name, a Scorer, (model, processor) of transformers, (model, "
         "preprocess, tokenizer) of open_clip, or a function of images and prompts.\nSeveral models go in a list."
@@ -193,9 +210,12 @@ def _saved(model: Module, processors: Sequence[Processor], options: LoadOptions,
     """A model of transformers, saved and opened like any folder: with the same checks, and the same scores."""
     if not all(hasattr(each, "save_pretrained") for each in processors):
         raise UsageError(f"{_described(tuple(processors))} is not a processor of transformers.")
+    from beholder.models.checkpoint.checkpoint import captured_warnings  # needs transformers
+
     with tempfile.TemporaryDirectory(prefix="beholder-model-") as folder:
-        for part in (model, *processors):
-            part.save_pretrained(folder)
+        with captured_warnings():
+            for part in (model, *processors):
+                part.save_pretrained(folder)
         called = name or getattr(model.config, "name_or_path", "") or type(model).__name__
         scorer = open_folder(Path(folder), called, options)
     return decoding_on_gpu(scorer) if options.decode == "gpu" else scorer
@@ -220,7 +240,7 @@ class FunctionScorer:
         settings = {"kind": given.kind, "logit_scale": given.logit_scale or 1.0, "logit_bias": 0.0}
         revision = uuid.uuid4().hex if given.revision is None else given.revision
         self.spec = ModelSpec(name, "function", name, revision, settings=settings)
-        self.channels: tuple[str, ...] = (CHANNELS[given.kind],)
+        self.channels: tuple[str, ...] = CHANNELS[given.kind]
         self.batch_size = batch_size or 16
         self._function = function
 
@@ -230,13 +250,61 @@ class FunctionScorer:
 
     def score_prepared(self, prepared: Sequence[Image.Image], prompts: Sequence[str]) -> Floats:
         """What the function gives, checked: a row for each picture, a column for each prompt."""
-        scores = self._function(list(prepared), list(prompts))
-        scores = scores.detach().float().cpu() if hasattr(scores, "detach") else scores
-        cells = np.asarray(scores, dtype=np.float32)
+        scores = self._function(list(prepared), self._asked(prompts))
+        try:
+            cells = np.asarray(scores.detach().float().cpu() if hasattr(scores, "detach") else scores)
+            values = self._values(cells)
+        except (ValueError, TypeError) as error:
+            raise ModelError(
+                f"{self.spec.name} gave no table of numbers: {first_line(error)}. A function that answers in words is "
+                "kind='generative'."
+            ) from error
         if cells.shape != (len(prepared), len(prompts)):
             raise ModelError(
                 f"{self.spec.name} gave scores of shape {cells.shape} for {len(prepared)} images and {len(prompts)} "
                 f"prompts. A row for each image and a column for each prompt is expected: "
                 f"{(len(prepared), len(prompts))}."
             )
-        return cells[:, :, None]
+        return values
+
+    def _asked(self, prompts: Sequence[str]) -> list[str]:
+        return list(prompts)
+
+    def _values(self, cells: AnyArray) -> Floats:
+        """The numbers as channels."""
+        return np.asarray(cells, dtype=np.float32)[..., None]
+
+
+class AnsweringFunction(FunctionScorer):
+    """A function of images and whole questions; it answers in words, or with the probability of yes."""
+
+    def __init__(self, function: Function, given: ModelIdentity, *, batch_size: int | None = None) -> None:
+        super().__init__(function, given, batch_size=batch_size)
+        self._instruction, self._unclear = PLAIN, [0]  # how many answers were neither word, of all wordings
+
+    def instructed(self, instruction: Instruction) -> "AnsweringFunction":
+        """The same function, asked this way."""
+        made = copy.copy(self)
+        words = {"instruction": instruction.template, "answers": {"yes": instruction.yes, "no": instruction.no}}
+        made._instruction, made.spec = instruction, replace(self.spec, settings={**self.spec.settings, **words})
+        return made
+
+    @property
+    def notes(self) -> list[str]:
+        """How many answers were neither word."""
+        yes, no = self._instruction.yes, self._instruction.no
+        return [f"{self._unclear[0]:,} answers begin with neither {yes} nor {no}"] if self._unclear[0] else []
+
+    def _asked(self, prompts: Sequence[str]) -> list[str]:
+        return [self._instruction.ask(prompt) for prompt in prompts]
+
+    def _values(self, cells: AnyArray) -> Floats:
+        from beholder.models.served.protocol import outcome  # scipy's statistics are slow to import
+
+        told = [outcome(each, self._instruction) if isinstance(each, str) else each for each in cells.ravel().tolist()]
+        both = [(each == "yes", each == "no") if isinstance(each, str) else (each, 1 - each) for each in told]
+        shares = np.asarray(both, dtype=np.float32)
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ValueError("a probability of yes lies between 0 and 1")
+        self._unclear[0] += sum(each in ("other", "open") for each in told)
+        return np.asarray(np.log(np.clip(shares, LEAST, 1))).reshape(*cells.shape, 2)

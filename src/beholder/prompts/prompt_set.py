@@ -37,6 +37,9 @@ class Instruction:
         return self.template.replace("{}", prompt)
 
 
+PLAIN = Instruction("{}", yes="Yes", no="No")  # when no study gives a wording: the prompt is the question
+
+
 # Tables of words from users
 
 

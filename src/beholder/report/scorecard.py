@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from beholder.chapter.finding import Finding
-from beholder.chapter.numbers import ABSENT, Result, has_interval, listed, percent, quantity, ratio
+from beholder.chapter.numbers import ABSENT, Result, has_interval, listed, percent, points_decimals, quantity, ratio
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE
 from beholder.report.report import Report, Section
 from beholder.studies.printed import alike, printed_of
@@ -27,6 +27,7 @@ _PERCENT = re.compile(r"[\d.]+(?=[\d.–]* %)")
 WIDTH = 100.0  # scales run from 0 to this
 CELLS = ("Question", "Verdict", "Answer", "Number", "95 % interval", "n")
 
+ENDS = ("low", "high")
 WHOLES = {"probability": 1.0, "share": 1.0, "per cent": 100.0}  # units whose scale runs from nothing to the whole
 
 
@@ -149,8 +150,7 @@ def _line(
     neighbours = published_values(section, row) if scale and not partial else []
     interval = ""
     if bounded:
-        low, high = (in_words(row[key], row["unit"], landmark, bare=True) for key in ("low", "high"))
-        interval = f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
+        interval = interval_in_words({**row, "landmark": landmark})
     number = in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT
     if finding.verdict == FACT and len(set(_PERCENT.findall(finding.headline))) > 1:
         number, interval = ABSENT, ""  # a headline with several numbers has none of its own
@@ -169,11 +169,18 @@ def _as_said(finding: Finding) -> Result:
     return row
 
 
-def in_words(value: float, unit: str, landmark: float | None, *, bare: bool = False) -> str:
+def interval_in_words(row: Result) -> str:
+    """The bounds of a row; one that leaves out 0 is not printed as 0."""
+    places = points_decimals(row)
+    low, high = (in_words(row[end], row["unit"], row.get("landmark"), bare=True, decimals=places) for end in ENDS)
+    return f"{low.removesuffix(' %') if high.endswith(' %') else low} to {high}"
+
+
+def in_words(value: float, unit: str, landmark: float | None, *, bare: bool = False, decimals: int = 1) -> str:
     """A number for a reader who knows no units: ratios and their logarithms as times; `bare` without such a word."""
     if unit in ("ratio", "natural logarithm"):
         return ratio(value if unit == "ratio" else math.exp(value)) + ("" if bare else " times")
-    text = percent(value) if unit == "share" and value >= 0 else quantity(value, unit, landmark)
+    text = percent(value) if unit == "share" and value >= 0 else quantity(value, unit, landmark, decimals)
     return text.removesuffix(" points") if bare else text
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from beholder.chapter.chapter import Cell, Table
 from beholder.chapter.chart_style import PAPER_INK, PAPER_WIDTH, config
 from beholder.chapter.finding import CHECK, Finding
-from beholder.chapter.numbers import ABSENT, number, picture, plural
+from beholder.chapter.numbers import ABSENT, GROUPS, number, picture
 from beholder.comparison.family import DIFFERENCE, NAMES, VERDICTS
 from beholder.core.errors import UnknownName
 from beholder.core.record import Record
@@ -112,7 +112,7 @@ def counted(line: Line) -> str:
     """How many people or things the number rests on; of both groups, where the finding names them."""
     first, contrasts = next(iter(line.finding.rows), {}), line.finding.contrasts
     if contrasts and (sides := contrasts[0].sides):
-        return " + ".join(f"{side.n:,} {plural(side.group)}" for side in sides)
+        return " + ".join(f"{side.n:,} {GROUPS.get(side.group, f'labelled {side.group}')}" for side in sides)
     return f"{line.n} {f'{picture(first)}s' if line.counts == 'images' else line.counts}" if line.n else ""
 
 

@@ -9,7 +9,7 @@ from beholder.comparison.family import DIFFERENCE
 from beholder.report.answer import Answer, Bar, bars_of, comparable
 from beholder.report.pictures import Evidence
 from beholder.report.report import Section
-from beholder.report.scorecard import Scale, in_words, published_values, scale_of
+from beholder.report.scorecard import Scale, in_words, interval_in_words, published_values, scale_of
 
 STEP = 2.2  # how far apart the dots of a swarm stand, in hundredths of its width
 
@@ -72,9 +72,8 @@ def _sure(finding: Finding) -> str:
     if row is None or row.get("value") is None:
         return "No interval was computed."
     value = in_words(row["value"], row["unit"], row.get("landmark"))
-    low, high = (in_words(row[end], row["unit"], row.get("landmark"), bare=True) for end in ("low", "high"))
     tested = "" if row.get("p_value") is None else f", p {row_p_value(row)}"
-    return f"{value}; with other people it would be {low} to {high} (95 % interval{tested})."
+    return f"{value}; with other people it would be {interval_in_words(row)} (95 % interval{tested})."
 
 
 def _usual(section: Section, finding: Finding) -> tuple[str, Swarm | None]:

@@ -122,8 +122,9 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
         about = _about(sample.values(), place, "the dictionary that the task's process_results returns")
         given = sample.get("filtered_resps") or sample.get("resps") or []
         found, key = PAIR.findall(json.dumps(given)), (str(about["image_id"]), str(about.get("prompt_id")))
-        if not found and len(about.get("answers") or ()) == 2:
-            words = list(map(str, about["answers"]))
+        answers = about.get("answers")
+        if not found and isinstance(answers, list) and len(answers) == 2:
+            words = list(map(str, answers))
             drawn.setdefault(key, []).append(str(given[0] if isinstance(given, list) and given else given or ""))
             continue
         if not found:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.chapter.numbers import Result, number
-from beholder.report.scorecard import WHOLES, in_words
+from beholder.report.scorecard import WHOLES, in_words, interval_in_words
 
 WIDTH, EDGE, RADIUS, ROW = 1000.0, 20.0, 7.0, 38.0
 NEAR = 1.05  # a ratio within 5 % of equal is called about equal
@@ -112,8 +112,7 @@ def interval(row: Result) -> str:
     value = in_words(row["value"], row["unit"], row["landmark"])
     if row["low"] is None or row["high"] is None:
         return value
-    low, high = (in_words(row[end], row["unit"], row["landmark"], bare=True) for end in ("low", "high"))
-    return f"{value} ({low.removesuffix(' %')} to {high})"
+    return f"{value} ({interval_in_words(row)})"
 
 
 def _ticks(axis: Axis, unit: str, landmark: float | None) -> Iterator[tuple[float, str]]:

@@ -20,6 +20,7 @@ AUDITED = {
     "disparity": "beholder.studies.disparity.study:DISPARITY",
     "classics": "beholder.studies.classics.study:CLASSICS",
     "pairs": "beholder.studies.pairs.study:PAIRS",
+    "ratings": "beholder.studies.ratings.study:RATINGS",
 }  # what `--study` takes
 OTHERS = {"exposure": "beholder.studies.exposure.study:EXPOSURE", "custom": "beholder.studies.custom.study:CUSTOM"}
 """Studies with a command of their own, or chosen by an option of their own."""

@@ -99,13 +99,13 @@ def test_an_unknown_model_type_is_told(clip_copy: Path) -> None:
 
 
 def test_a_model_of_one_tower_is_told(tmp_path: Path, tiny_model: Folders) -> None:
-    from transformers import CLIPVisionConfig, CLIPVisionModel
+    from transformers import CLIPTextConfig, CLIPTextModel
 
-    shutil.copytree(tiny_model("clip"), tmp_path / "vision")
-    config = CLIPVisionConfig(hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4)
-    CLIPVisionModel(config).save_pretrained(tmp_path / "vision")
-    with pytest.raises(ModelError, match=r"CLIPVisionModel.*no tower for single images beside one for texts"):
-        load_model(str(tmp_path / "vision"))
+    shutil.copytree(tiny_model("clip"), tmp_path / "words")
+    config = CLIPTextConfig(hidden_size=32, intermediate_size=48, num_hidden_layers=1, num_attention_heads=4)
+    CLIPTextModel(config).save_pretrained(tmp_path / "words")
+    with pytest.raises(ModelError, match=r"CLIPTextModel.*no tower for single images beside one for texts"):
+        load_model(str(tmp_path / "words"))
 
 
 def test_a_missing_tokenizer_is_told(clip_copy: Path) -> None:

@@ -17,14 +17,19 @@ import family_sweep_generative as generative
 from family_sweep import try_case
 
 from beholder.core.errors import MissingExtra
-from beholder.models.catalog import architectures
+from beholder.models.catalog import architectures, family_of
 from beholder.models.generative.loaded_model import require_vision
 from beholder.models.generative.model_types import MODEL_TYPES
 from beholder.models.load import load_model
 from beholder.models.spec import LoadOptions
 
-QUICK = ("hunyuan_vl", "minimax_m3_vl", "molmo2")
-SLOW = ("blip-2", "cosmos3_edge", "florence2", "git", "llava", "llava_onevision", "mllama", "qianfan_ocr", "qwen3_5")
+QUICK = ("cosmos3_omni", "fuyu", "hunyuan_vl", "minimax_m3_vl", "mistral4", "molmo2", "shieldgemma2")
+SLOW = (
+    *("blip-2", "cosmos3_edge", "florence2", "git", "llava", "llava_onevision", "mllama", "qianfan_ocr", "qwen3_5"),
+    *("deepseek_ocr2", "emu3", "gemma4_unified", "inkling_mm_model", "nemotron_h_omni", "pp_chart2table"),
+    *("qwen3_omni_moe_thinker", "step3p7", "unlimited_ocr", "aya_vision", "exaone4_5", "glm_ocr", "idefics2", "janus"),
+    *("hyperclovax_vision_v2", "kimi_k25", "mistral_large4", "ovis2", "paddleocr_vl", "video_llama_3", "video_llava"),
+)
 LISTED = {each.model_type: each for each in architectures() if each.task == generative.TASK}
 
 
@@ -34,6 +39,12 @@ def test_every_architecture_of_the_installed_transformers_is_listed() -> None:
     assert {each.state for each in LISTED.values()} <= {"exact", "refused", "not built"}
 
 
+def test_every_listed_architecture_is_known_as_one_that_answers_in_words() -> None:
+    told = [{"model_type": each.model_type, "architectures": [each.architecture]} for each in LISTED.values()]
+    assert [one for one in told if family_of(one).name != "generative"] == []
+
+
+@pytest.mark.filterwarnings("ignore:.*image_patches", "ignore:__array__ implementation")  # transformers' own
 @pytest.mark.parametrize("model_type", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_sweep_finds_what_the_list_says(model_type: str, tmp_path: Path) -> None:
     (case,) = (case for case in generative.cases() if case.model_type == model_type)
@@ -51,7 +62,12 @@ def test_a_family_whose_processor_wants_torchvision_is_refused_with_the_extra(tm
     (tmp_path / "processor_config.json").write_text('{"processor_class": "PixtralProcessor"}')
     with pytest.raises(MissingExtra, match=r"'mistral3', whose pictures .*\n.*\[vision\]"):
         require_vision(tmp_path, LoadOptions())
-    assert LISTED["mistral3"].extra == LISTED["llama4"].extra == "vision"
+    (tmp_path / "config.json").write_text('{"model_type": "fuyu"}')
+    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "FuyuImageProcessor"}')
+    (tmp_path / "processor_config.json").write_text('{"processor_class": "FuyuProcessor"}')
+    with pytest.raises(MissingExtra, match="'fuyu', whose pictures are read by torchvision only"):
+        require_vision(tmp_path, LoadOptions())
+    assert LISTED["fuyu"].extra == LISTED["mistral3"].extra == LISTED["llama4"].extra == "vision"
     assert LISTED["llava"].extra == ""
 
 

@@ -70,7 +70,7 @@ def test_all_gaps_together_are_told_apart_from_single_ones():
 
 def test_where_no_gap_was_found_it_is_said_how_wide_one_could_be():
     finding = of("usual n, gap exactly 0", "gaps")
-    assert finding.headline == "No gap was found between images of “man” and “woman”"
+    assert finding.headline == "No gap was found between images of men and of women"
     assert finding.sentence.startswith("A gap could still be up to 8.0 points, at “tie”.")
     calibration = of("usual n, gap exactly 0", "calibration")
     assert calibration.sentence.startswith(

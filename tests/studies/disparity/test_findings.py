@@ -25,7 +25,7 @@ def only(results: pl.DataFrame, kind: str) -> Finding:
 def test_gaps_are_named_in_both_directions_with_those_of_chance(full: pl.DataFrame):
     finding = only(full, "gaps")
     assert finding.verdict == DIFFERENCE
-    assert finding.headline == "2 of 4 concepts are recognised unequally in images of “man” and “woman”"
+    assert finding.headline == "2 of 4 concepts are recognised unequally in images of men and of women"
     assert "“tie” is recognised worse in images labelled “woman”: average precision " in finding.sentence
     assert "“handbag” is recognised worse in images labelled “man”: average precision " in finding.sentence
     assert "intervals and p hold for all concepts at once." in finding.sentence
@@ -45,7 +45,7 @@ def test_where_no_gap_is_found_the_bounds_say_how_wide_one_could_be(
 ):
     finding = only(quiet, "gaps")
     assert finding.verdict == NONE_FOUND
-    assert finding.headline == "No gap was found between images of “man” and “woman”"
+    assert finding.headline == "No gap was found between images of men and of women"
     gaps = quiet.filter(pl.col("metric") == "disparity.ap_gap_matched")
     widest = max(gaps["high"].max(), -gaps["low"].min())
     assert f"A gap could still be up to {100 * widest:.1f} points" in finding.sentence
@@ -61,8 +61,8 @@ def test_gaps_too_small_to_be_found_alone_are_found_together(object_world: World
     worse = {(("man", "woman")[number % 2], name): 0.3 for number, name in enumerate(names)}
     results = measure(object_world(240, names, worse, seed=2))
     gaps, together = only(results, "gaps"), only(results, "together")
-    assert gaps.headline == "No single concept's gap was found between images of “man” and “woman”"
-    assert together.headline == "Taken together, gaps between images of “man” and “woman” are wider than chance"
+    assert gaps.headline == "No single concept's gap was found between images of men and of women"
+    assert together.headline == "Taken together, gaps between images of men and of women are wider than chance"
     assert together.shown
     assert "shuffled labels give" in together.sentence
 
@@ -137,6 +137,6 @@ def test_word_vectors_are_mentioned_from_ten_concepts_on(full: pl.DataFrame, sha
 
 def test_a_group_is_compared_with_the_other_images(three_groups: pl.DataFrame):
     headlines = [each.headline for each in disparity_findings(three_groups) if each.kind == "gaps"]
-    assert headlines[1] == "1 of 4 concepts is recognised unequally in images of “b” and the rest"
+    assert headlines[1] == "1 of 4 concepts is recognised unequally in images of “b” and of the rest"
     sentences = [each.sentence for each in disparity_findings(three_groups) if each.kind == "gaps"]
     assert "“tie” is recognised worse in images labelled “b”: a gap of " in sentences[1]

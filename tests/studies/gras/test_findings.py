@@ -109,7 +109,7 @@ def test_an_attribute_without_images_is_not_measured(gras_run: Run, without) -> 
 def test_intersections_are_named_at_both_ends_with_what_their_attributes_add_up_to(make: SimpleNamespace) -> None:
     (finding,) = of_kind(crossed(make, 0.05, interaction=0.4), "intersection")
     assert finding.shown
-    assert finding.headline == "Most favoured intersection: Female × White; least favoured: Male × Black"
+    assert finding.headline == "It says the most good of Female × White and the least good of Male × Black"
     assert "Female × White +5.0 points (95 % interval 4.0–6.0; n = 51; its attributes alone +4.0)" in finding.sentence
     assert "Differences from the mean were found for 2 of 3 intersections." in finding.sentence
     assert finding.sentence.endswith("no difference between intersections was found (p 0.40).")
@@ -120,7 +120,7 @@ def test_only_intersections_that_were_found_are_called_favoured(make: SimpleName
     lost = (pl.col("group") == "Female × White") & (pl.col("metric") == "gras.intersection")
     verdict = pl.when(lost).then(pl.lit(NONE_FOUND)).otherwise("verdict")
     (finding,) = of_kind(Run(run.results.with_columns(verdict=verdict), run.record), "intersection")
-    assert finding.headline == "Least favoured intersection: Male × Black"
+    assert finding.headline == "It says the least good of Male × Black"
     assert "Female × White" not in finding.sentence
 
 

@@ -81,8 +81,9 @@ def _by_size(size: Size) -> dict[str, list[Row]]:
         "neutral prompt": _narrowing(size),
         "ratings": [
             _rating("warmth", size.value / 2, size.n, size.p_value),
-            _sized("rating_departure", size, 100, subset="image", group="Black Female", concept="warmth")._replace(
-                unit="standard deviations"
+            *(
+                _sized(side, size, 100 * factor, subset="gender", group="Male", against="Female", concept="warmth")
+                for side, factor in (("people_gap", 0.1), ("rating_gap", 1.0), ("rating_departure", 0.9))
             ),
         ],
     }

@@ -75,7 +75,7 @@ def test_a_gap_and_a_default_are_told_with_all_their_rows():
     assert default.headline == "The model treats Male as the default more than Female"
     assert [row["metric"] for row in default.rows] == ["perception.markedness_gap", *["perception.markedness"] * 2]
     ranking = findings["ranking", "gender"]
-    assert ranking.headline == "Male comes before Female at the top of its rankings"
+    assert ranking.headline == "More images labelled Male than Female are among the first of its rankings"
     men, women = map(int, re.search(r"are (\d+) % Male \(.+\) and (\d+) % Female", ranking.sentence).groups())
     assert men + women == 100
 

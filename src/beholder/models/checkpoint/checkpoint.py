@@ -57,8 +57,7 @@ def load_checkpoint(
         )
         other = [key for key, *_ in info["mismatched_keys"]]
         refuse_other_weights(folder, info["missing_keys"], info["unexpected_keys"], other, info["error_msgs"])
-        # The PIL backend by name: with torchvision installed the library would pick another, and its pixels.
-        image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
+        image_processor = transformers.AutoImageProcessor.from_pretrained(folder, backend=backend_of(folder), **common)
         words = transformers.AutoTokenizer.from_pretrained(folder, **common) if tokenizer else None
         with memory_errors():
             model = (model if placement else model.to(device)).eval().requires_grad_(False)
@@ -67,6 +66,12 @@ def load_checkpoint(
             raise ModelError(f"{folder}: transformers warns of what would change every score: {message}")
     notes = [message for message in dict.fromkeys(messages) if not CHATTER.search(message)]
     return Checkpoint(model, image_processor, words, notes)
+
+
+def backend_of(folder: Path) -> str:
+    """PIL by name: with torchvision installed the library would pick another, and its pixels."""
+    unread = read_config(folder).get("model_type") == "fuyu"  # whose processor cannot go on with PIL's arrays (5.22)
+    return "torchvision" if unread else "pil"
 
 
 def _refuse_unknown_code(folder: Path, trust_remote_code: bool) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError, OutOfMemory
-from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint
+from beholder.models.checkpoint.checkpoint import Checkpoint, backend_of, load_checkpoint
 from beholder.models.checkpoint.files import CheckpointFiles, ConfigFile, read_config
 from beholder.models.generative.model_types import ModelType, model_type_of
 from beholder.models.generative.processor import Picture, PictureProcessor, PromptForm, build_processor, processor_class
@@ -114,8 +114,9 @@ class LoadedModel:
 
     def joined(self, pictures: Sequence[Encoded]) -> Encoded:
         """Several pictures as one batch."""
-        axis = {self.kind.packed: -1}
-        return {name: torch.cat([seen[name] for seen in pictures], dim=axis.get(name, 0)) for name in pictures[0]}
+        axis, listed = {self.kind.packed: -1}, getattr(self.processor, "skip_tensor_conversion", None) or ()
+        both = {name: torch.cat([seen[name] for seen in pictures], dim=axis.get(name, 0)) for name in pictures[0]}
+        return {name: values.tolist() if name in listed else values for name, values in both.items()}
 
     @cached_property
     def _understood(self) -> set[str]:
@@ -297,7 +298,8 @@ def require_vision(folder: Path, options: LoadOptions) -> None:
     common = {"local_files_only": True, "trust_remote_code": options.trust_remote_code}
     try:
         transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", **common)
-        missing = "torchvision" in getattr(processor_class(folder), "_backends", ())  # a placeholder has this (Pixtral)
+        # A placeholder has this (Pixtral).
+        missing = "torchvision" in (*getattr(processor_class(folder), "_backends", ()), backend_of(folder))
     except Exception as error:  # whatever else is wrong is reported when the model is loaded
         missing = "torchvision" in str(error)
     if missing:

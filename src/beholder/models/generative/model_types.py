@@ -47,6 +47,7 @@ MODEL_TYPES = {
     **dict.fromkeys(["minicpmv4_6", "minicpmv4_7", "minicpm_ocr"], ModelType(packed="pixel_values")),
     "cosmos3_edge": ModelType(typed=True),
     "blip": ModelType("{}", reuse=Reuse.FEATURES),  # for questions; its text encoder looks at the picture
+    "fuyu": ModelType("{}\n"),  # as its model card asks; its processor puts the picture before
     "git": ModelType("<cls>{}"),  # the answer goes on where the question ends, without a closing token
     # The processor adds <bos>, and the line break that closes the prefix. The picture looks at the question.
     "paligemma": ModelType("<image>{}", padded=True, reuse=Reuse.FEATURES),

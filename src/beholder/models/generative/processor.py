@@ -67,7 +67,7 @@ class PictureProcessor:
             return transformers.BatchFeature(dict(self._shown.features))
         self._options, self._nesting = options, _depth(images)
         features = self.image_processor(images, **options)
-        self.made = frozenset(features)
+        self.made = frozenset(features) - {"attention_mask"}  # which the text's replaces (Kosmos 2.5)
         return features
 
     def develop(self, image: Image.Image) -> Picture:
@@ -89,6 +89,8 @@ def _depth(images: object) -> int:
 
 class _Absent:
     """Stands for a processor of video or sound that cannot be loaded; asked for settings, it has the pictures'."""
+
+    valid_kwargs = None  # what the pictures' processor may be told, sound may not
 
     def __init__(self, image_processor: Processor, part: str, reason: str) -> None:
         self._image_processor, self._missing = image_processor, f"its {part} cannot be loaded: {reason}"

@@ -24,9 +24,8 @@ from beholder.models.generative.sharing import Sharing
 from beholder.models.scorer import Floats
 from beholder.models.spec import LoadOptions, ModelSpec, Tensor
 from beholder.models.torch_scorer import as_model_error, refuse_unusable, running, sample_picture, torch
-from beholder.prompts.prompt_set import Instruction
+from beholder.prompts.prompt_set import PLAIN, Instruction
 
-PLAIN = Instruction("{}", yes="Yes", no="No")  # when no study gives a wording: the prompt is the question
 PICTURES = {"cpu": 4, "cuda": 16}  # handed over at once; the questions about each are what fills a batch
 ROWS_AT_ONCE = 512  # distributions over the vocabulary that are read at once
 

@@ -33,7 +33,9 @@ def ways(model: Module) -> list[Reuse]:
     known = model_type_of(model.config.model_type).reuse
     kinds = {*(getattr(config, "layer_types", None) or ()), *(getattr(config, "layers_block_type", None) or ())}
     # Attention to a choice of tokens, which a kept beginning may change.
-    if getattr(config, "index_topk", None) or any(re.search("sparse|indexed|compressed", kind) for kind in kinds):
+    if getattr(config, "index_topk", None) or any(
+        re.search("sparse|indexed|compressed|reference", kind) for kind in kinds
+    ):
         known = Reuse.NOTHING
     if config.is_encoder_decoder:
         known = Reuse.FEATURES

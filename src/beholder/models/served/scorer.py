@@ -29,12 +29,11 @@ from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_
 from beholder.models.served.client import CONTENT, TOO_LARGE, Client, Declined, Line, Upload
 from beholder.models.served.protocol import Body, Cell, Json, RequestForm
 from beholder.models.spec import AS_SERVED, LoadOptions, ModelSpec
-from beholder.prompts.prompt_set import Instruction
+from beholder.prompts.prompt_set import PLAIN, Instruction
 
 MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
 CHAT = "/chat/completions"
 CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
-PLAIN = Instruction("{}", yes="Yes", no="No")  # used when no study gives a wording
 Answer = TypeVar("Answer")
 Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
 

@@ -45,7 +45,9 @@ def classics_findings(part: pl.DataFrame) -> Iterator[Finding]:
         row, many = rows[0], sum(row["verdict"] == DIFFERENCE for row in rows)
         near = row["template"].split(" – ")[row["value"] < 0]
         told = f"“{row['group']}” lies nearer to “{near}” than “{row['against']}” does"
-        size = f"d = {signed(row['value'] / 100, 2)}, p {row_p_value(row)} over all tests"
+        size = f"d = {signed(row['value'] / 100, 2)}" + (
+            f", p {row_p_value(row)} over all tests" if row["p_value"] else ""
+        )
         headline = f"{many} of {len(rows)} image tests find an association"
         sentence = f"The largest effect is in {row['concept']}: {told} ({size})."
         made = finding(row, "images", headline, sentence, verdict=verdict_of(rows), more=rows[1:many])

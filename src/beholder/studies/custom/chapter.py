@@ -10,7 +10,7 @@ from beholder.chapter import chapter, numbers
 from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.charts import MOST_DRAWN, Figure, dots, each_model, sentence, widest
 from beholder.chapter.finding import Contrast, Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
-from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, points, points_decimals
+from beholder.chapter.numbers import Result, has_interval, listed, people, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
@@ -76,12 +76,8 @@ def _told(part: pl.DataFrame, made: Finding) -> Finding:
     more, less = sorted(shown.sides, key=lambda side: -side.value)
     sees, where, of = ANSWERS.get(BASES[row["metric"]], ("", "for", ""))
     sees = sees.format(row["concept"]) if sees else f"{_subject(row)} is higher"
-    high, low = f"{_who(more.group)} ({percent(more.value)}{of})", f"{_who(less.group)} ({percent(less.value)})"
+    high, low = f"{people(more.group)} ({percent(more.value)}{of})", f"{people(less.group)} ({percent(less.value)})"
     return made._replace(contrasts=(shown,), answer=f"{sees} {where} {high} than {where} {low}.")
-
-
-def _who(group: str) -> str:
-    return plural(group) if plural(group) != group else f"those labelled {group}"
 
 
 def _means(part: pl.DataFrame, row: Result) -> dict[str, Result]:

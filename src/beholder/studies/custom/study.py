@@ -11,20 +11,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
 from beholder.comparison.groups import COLUMNS as PERSON_COLUMNS
 from beholder.comparison.groups import REST, Groups, Strata, additive_strata, crossings, groups_of, people_of, strata_of
-from beholder.comparison.impact import MOST_SELECTED, Impact, impacts
+from beholder.comparison.impact import MOST_SELECTED, impacts
 from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
 from beholder.core.options import names_of
 from beholder.core.results import Row
 from beholder.core.tables import column_in
-from beholder.core.types import Fields
+from beholder.core.types import Array, Codes, Fields, Mask
 from beholder.datasets.dataset import KEYS, Dataset
 from beholder.datasets.selection import NUMBERS
 from beholder.datasets.survey import columns_of
@@ -37,7 +36,6 @@ from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trial, World
 
-Array = npt.NDArray[np.float64]
 MEASURED = ("custom.probability", "custom.p_yes", "custom.presence", "custom.association", "custom.association_top1")
 # How the metrics of differences begin, by what differs
 DIFFERENCES = {base: "custom." if base == "custom.probability" else f"{base}_" for base in MEASURED}
@@ -133,7 +131,7 @@ class Family:
             if self.options.delta is not None:
                 yield self._alike(column.row("equivalence", 0.0, n, groups.attribute), judged, groups, k)
 
-    def _inner(self, groups: Groups, variant: str, inside: npt.NDArray[np.bool_], judged: Judged) -> Iterator[Row]:
+    def _inner(self, groups: Groups, variant: str, inside: Mask, judged: Judged) -> Iterator[Row]:
         """What differs within one stratum."""
         for k, column in enumerate(self.columns):
             one = self._comparisons(judged, groups, k)[0]
@@ -205,7 +203,10 @@ class Family:
             row = row._replace(group=found.group)
             yield row
             if found.ratio is not None:
-                yield _impact_row(row, found)
+                note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
+                ratio = row._replace(metric=row.metric.replace("selection_rate", "impact_ratio"), unit="ratio")
+                ratio = ratio._replace(value=None, against=MOST_SELECTED, note=note)
+                yield found.ratio.on(ratio, least=0.0)
 
     def _balance(self) -> Iterator[Row]:
         """Other labels that groups differ in, and that they were not compared within."""
@@ -218,13 +219,6 @@ class Family:
                     for group, share in shares.items():
                         row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
                         yield row._replace(concept=found.column, template=value)
-
-
-def _impact_row(row: Row, found: Impact) -> Row:
-    note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
-    metric = row.metric.replace("selection_rate", "impact_ratio")
-    row = row._replace(metric=metric, value=None, unit="ratio", against=MOST_SELECTED, note=note)
-    return found.ratio.on(row, least=0.0) if found.ratio else row
 
 
 PROMPTS = 10
@@ -325,9 +319,7 @@ def _measure(by: tuple[str, ...], matrices: Mapping[str, ScoreMatrix], options: 
         yield from Family(everything, matrix.images, by, options).rows()
 
 
-def _mean_rows(
-    columns: Sequence[Column], mask: npt.NDArray[np.bool_], people: npt.NDArray[np.intp], options: MeasureOptions
-) -> Iterator[Row]:
+def _mean_rows(columns: Sequence[Column], mask: Mask, people: Codes, options: MeasureOptions) -> Iterator[Row]:
     if not mask.any():
         return
     resampler = Resampler(people[mask], options.rng(), options.draws)

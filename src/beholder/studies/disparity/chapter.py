@@ -145,7 +145,6 @@ def _widest(number: int) -> Base:
 
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
-    """The widest gaps in either direction."""
 
     def decimal(line: Result) -> str:
         return ABSENT if line["alignment"] is None else f"{line['alignment']:+.2f}".replace("-", MINUS)
@@ -167,7 +166,6 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
 
 
 def _why_none(part: pl.DataFrame) -> str:
-    """Why the table of gaps is empty."""
     if any(findings.tested(rows, pair).height for _, rows in by_model(part) for pair in findings.pairs(rows)):
         return "Every concept that could be tested is recognised equally well in both groups: there is no gap."
     return "No concept is shown by five people of both groups: nothing could be tested."
@@ -316,10 +314,8 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
         yield "A concept that annotators did not mark counts as absent."
     gap = "A gap is a property of a model on these images."
     if metric_rows(part, "area_gap").height:
-        gap += (
-            " Objects may be smaller, rarer or of another kind in the images of one group; the table of causes shows "
-            "what can be measured of that."
-        )
+        gap += " Objects may be smaller, rarer or of another kind in the images of one group;"
+        gap += " the table of causes shows what can be measured of that."
     yield gap
     if metric_rows(part, "ece").height:
         yield (

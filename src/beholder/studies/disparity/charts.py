@@ -192,14 +192,10 @@ def _strip_chart(rows: Rows, pair: Pair) -> Layers:
     models, x = order(rows, "model"), Axis(f"points: {pair.first} less {pair.second}").x()
     y = alt.Y("model:N", title=None, sort=models, axis=alt.Axis() if len(models) > 1 else None)
     dots = chart([row for row in rows if row["concept"] is not None]).mark_circle(size=34, aria=False)
-    dots = dots.encode(
-        x=x,
-        y=y,
-        yOffset=alt.YOffset("level:Q", scale=alt.Scale(domain=[1.1, -0.1])),
-        color=_words(rows, _association_colours(pair)).colour,
-        opacity=form.shown(0.4),
-        tooltip=["model:N", "concept:N", alt.Tooltip("value:Q", title="points"), "words:N"],
-    )
+    level = alt.YOffset("level:Q", scale=alt.Scale(domain=[1.1, -0.1]))
+    colour = _words(rows, _association_colours(pair)).colour
+    tips = ["model:N", "concept:N", alt.Tooltip("value:Q", title="points"), "words:N"]
+    dots = dots.encode(x=x, y=y, yOffset=level, color=colour, opacity=form.shown(0.4), tooltip=tips)
     means = chart([row for row in rows if row["concept"] is None]).encode(y=y)
     diamonds = means.mark_point(shape="diamond", filled=True, size=90, color=INK, opacity=1).encode(x=x)
     height = STRIP * len(models) if len(models) > 1 else 150
@@ -217,10 +213,8 @@ def _means(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _reliability(part: pl.DataFrame) -> Iterator[Figure]:
     """The share that shows the concept against confidence: one line per group, dashed where a model is calibrated."""
-    caption = (
-        "On the dashed line, confidence equals the share of images that show the concept; below it, the model is too "
-        "confident. Bars: exact 95 % intervals."
-    )
+    caption = "On the dashed line, confidence equals the share of images that show the concept;"
+    caption += " below it, the model is too confident. Bars: exact 95 % intervals."
     axis = partial(Axis, percent=True, scale={"domain": [0, 1]})
     x, y = axis("mean confidence of the bin").x("confidence"), axis("share that shows the concept")
     bins = metric_rows(part, "reliability").drop_nulls("expected")
@@ -248,15 +242,9 @@ def _agreement(part: pl.DataFrame) -> Iterator[Figure]:
         x, y = Axis(f"gap on {here}, points").x("here"), Axis(f"gap on {there}, points").y("there")
         named = chart([row for row in rows if row["colour"] != "yellow"])
         text = named.mark_text(align="left", dx=6, fontSize=10, color=INK, aria=False).encode(text="concept:N")
-        drawn = form.scatter(
-            rows,
-            x,
-            y,
-            marks=series(rows, "colour", AGREEMENT_COLOURS, AGREEMENT_SHAPES),
-            tips=["concept:N", "here:Q", "there:Q", "colour:N"],
-            also=[lines.encode(x="at:Q"), lines.encode(y="at:Q"), text.encode(x=x, y=y)],
-            height=320,
-        )
+        marks = series(rows, "colour", AGREEMENT_COLOURS, AGREEMENT_SHAPES)
+        tips, also = ["concept:N", "here:Q", "there:Q", "colour:N"], [lines.encode(x="at:Q"), lines.encode(y="at:Q")]
+        drawn = form.scatter(rows, x, y, marks=marks, tips=tips, also=[*also, text.encode(x=x, y=y)], height=320)
         title, answers = f"gaps on {here} and on {there}", ("agreement", str(there))
         yield Figure(f"agreement-{place}", title, AGREEMENT, drawn, "agreement", wide=True, answers=answers)
 
@@ -271,12 +259,9 @@ def _model_agreement(part: pl.DataFrame) -> Iterator[Figure]:
         if len(models) < 2:
             continue
         base = chart(rows).encode(y=alt.Y("model:N", title=None, sort=models))
-        bar = base.mark_bar(height=18, aria=False).encode(
-            x=Axis("concepts").x("start"),
-            x2="end:Q",
-            color=series(rows, "colour", AGREEMENT_COLOURS).colour,
-            tooltip=["model:N", "colour:N", alt.Tooltip("value:Q", title="concepts")],
-        )
+        tips = ["model:N", "colour:N", alt.Tooltip("value:Q", title="concepts")]
+        colour, bar = series(rows, "colour", AGREEMENT_COLOURS).colour, base.mark_bar(height=18, aria=False)
+        bar = bar.encode(x=Axis("concepts").x("start"), x2="end:Q", color=colour, tooltip=tips)
         middle = base.transform_filter("datum.value > 0").transform_calculate(middle="(datum.start + datum.end) / 2")
         text = middle.mark_text(color="white", fontWeight="bold", aria=False).encode(x="middle:Q", text="value:Q")
         drawn = alt.layer(bar, text).properties(height=44 * len(models))

@@ -6,23 +6,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from beholder.chapter import finding as queries
 from beholder.chapter import numbers
-from beholder.chapter.finding import (
-    FOUND,
-    Contrast,
-    Finding,
-    by_column,
-    contrast,
-    deciding_rows,
-    finding,
-    metric_rows,
-    once_per_table,
-    one_row,
-    swapped,
-    verdict_of_rows,
-    widest_first,
-    with_metrics,
-)
+from beholder.chapter.finding import Finding, contrast, deciding_rows, finding, metric_rows, one_row, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, number, percent, points, points_range, row_p_value, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.types import Entry
@@ -61,12 +47,11 @@ class Pair(NamedTuple):
 
     @property
     def groups(self) -> str:
-        """The pair in a sentence."""
-        return " and ".join(self.quoted)
+        """Whose images they are, in a sentence: men and of women; a group without a known plural is quoted."""
+        return " and of ".join(numbers.GROUPS.get(name.strip("“”"), name) for name in self.quoted)
 
     @property
     def images(self) -> tuple[str, str]:
-        """The images of both groups."""
         first, second = (f"images labelled {name}" for name in self.quoted)
         return first, "the other images" if self.rest else second
 
@@ -81,7 +66,7 @@ def groups(part: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys(means["group"].drop_nulls()))
 
 
-@once_per_table
+@queries.once_per_table
 def pairs(part: pl.DataFrame) -> list[Pair]:
     """Which groups are compared; a name that no group has stands for the rest."""
     known = set(groups(part))
@@ -89,36 +74,35 @@ def pairs(part: pl.DataFrame) -> list[Pair]:
     return [Pair(group, against, against not in known) for group, against in gaps.drop_nulls().iter_rows()]
 
 
-@once_per_table
+@queries.once_per_table
 def of_pair(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """The rows that compare these two groups."""
     return part.filter(pl.col("group") == pair.first, pl.col("against") == pair.second)
 
 
-@once_per_table
+@queries.once_per_table
 def gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Every concept with a matched gap, the widest first, with its other numbers; bounds hold for all at once."""
     compared = of_pair(part, pair)
     others = {"raw": "ap_gap", "detectable": "gap_detectable", "alignment": "word_alignment"}
     rows = deciding_rows(compared, "ap_gap_matched")
-    first = rows.sort(~FOUND, pl.col("variant").str.len_chars().fill_null(0), maintain_order=True)
+    first = rows.sort(~queries.FOUND, pl.col("variant").str.len_chars().fill_null(0), maintain_order=True)
     one_each = first.unique(["model", "concept"], keep="first", maintain_order=True)  # of strata, one that differs
-    table = with_metrics(one_each, compared, ["concept"], **others)
+    table = queries.with_metrics(one_each, compared, ["concept"], **others)
     same = (pl.col("value") * pl.col("alignment")).sign()
     words = pl.when(same > 0).then(pl.lit(AGREES)).when(same < 0).then(pl.lit(OPPOSES)).otherwise(pl.lit(UNKNOWN))
-    return widest_first(table.with_columns(found=FOUND, words=words))
+    return queries.widest_first(table.with_columns(found=queries.FOUND, words=words))
 
 
 def tested(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
-    """The gaps that were tested."""
     return gaps(part, pair).filter(TESTED)
 
 
-@once_per_table
+@queries.once_per_table
 def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     """Gaps of miscalibration that were tested, the widest first; `found` and bounds as in `gaps`."""
     table = deciding_rows(of_pair(part, pair), "miscalibration_gap").filter(TESTED)
-    return widest_first(table.with_columns(found=FOUND))
+    return queries.widest_first(table.with_columns(found=queries.FOUND))
 
 
 def decided(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
@@ -135,8 +119,7 @@ def ends(table: pl.DataFrame, count: int) -> list[Result]:
 
 
 def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
-    """The rows of a metric, by concept."""
-    return by_column(metric_rows(part, metric), "concept")
+    return queries.by_column(metric_rows(part, metric), "concept")
 
 
 def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
@@ -183,23 +166,16 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
         sentence = missed + _tested(table)
     verdict, both = verdict_of_rows(table.to_dicts()), sides(part, "average_precision_matched", pair)
     shown = [*found.to_dicts(), *table.filter(~pl.col("found")).to_dicts()][:SHOWN]
-    contrasts = [
-        contrast(
-            row["concept"],
-            row,
-            {side[row["concept"]]["group"]: side[row["concept"]] for side in both if row["concept"] in side},
-        )
-        for row in shown
-    ]
-    told: Entry = {
-        "answer": _answer(named, contrasts, pair) if named else f"{headline}. {_tested(table)}",
-        "contrasts": contrasts,
-    }
-    more = named or table.to_dicts()
-    yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), more=more, **told)
+    contrasts = []
+    for row in shown:
+        own = [side[row["concept"]] for side in both if row["concept"] in side]
+        contrasts.append(contrast(row["concept"], row, {each["group"]: each for each in own}))
+    answer = _answer(named, contrasts, pair) if named else f"{headline}. {_tested(table)}"
+    told: Entry = {"answer": answer, "contrasts": contrasts, "more": named or table.to_dicts()}
+    yield finding(count, "gaps", headline, sentence, verdict=verdict, effect=float(found.height), **told)
 
 
-def _answer(rows: list[Result], contrasts: list[Contrast], pair: Pair) -> str:
+def _answer(rows: list[Result], contrasts: list[queries.Contrast], pair: Pair) -> str:
     """What is recognised better with whom: the widest in either direction."""
     widest = {row["value"] > 0: row for row in reversed(sorted(rows, key=lambda row: -abs(row["value"])))}
     values = {each.label: each.sides for each in contrasts}
@@ -221,7 +197,7 @@ def _named(part: pl.DataFrame, rows: list[Result], pair: Pair) -> Iterator[str]:
         levels = ""
         if len(values) > 1:  # the rest of several groups has no row of its own
             levels = f"average precision {percent(values[first])} against {percent(values[1 - first])}, "
-        bounds = points_range(row if row["value"] >= 0 else swapped(row))
+        bounds = points_range(row if row["value"] >= 0 else queries.swapped(row))
         gap = f"a gap of {points(abs(row['value']))} points ({f'{bounds}; ' if bounds else ''}p {row_p_value(row)})"
         yield f"“{row['concept']}” is recognised worse in {pair.worse(row)}: {levels}{gap}."
     yield "All values are at the same prevalence for both groups; intervals and p hold for all concepts at once."
@@ -273,10 +249,8 @@ def _mean(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     if published and all(means):
         both = zip(pair.quoted, means, strict=True)
         levels = ", ".join(f"{name} {percent(mean['value'])}" for name, mean in both if mean)
-        sentence += (
-            f" Mean average precision as published, over {number(published['n'], 'concept')}: {levels}, difference "
-            f"{signed(published['value'])}."
-        )
+        sentence += f" Mean average precision as published, over {number(published['n'], 'concept')}: {levels},"
+        sentence += f" difference {signed(published['value'])}."
     found_gaps = tested(part, pair).filter("found")["value"]
     if (found_gaps > 0).any() and (found_gaps < 0).any():
         sentence += " The mean hides gaps that point in opposite directions."
@@ -335,7 +309,7 @@ def _least_calibrated(part: pl.DataFrame, row: Result, pair: Pair) -> str:
             f"off by {points(root(first['value']))} points in {pair.images[worse]} and by "
             f"{points(root(second['value']))} in {pair.images[1 - worse]}, after removing what chance adds"
         )
-    wide = row if row["value"] >= 0 else swapped(row)
+    wide = row if row["value"] >= 0 else queries.swapped(row)
     value, *bounds = (SQUARE_POINTS * wide[name] for name in ("value", "low", "high") if wide[name] is not None)
     across = f", {bounds[0]:.0f} to {bounds[1]:.0f}".replace("-", numbers.MINUS) if bounds else ""
     gap = f"gap of the squares {value:.0f} square points{across}"

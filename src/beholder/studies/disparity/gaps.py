@@ -16,13 +16,13 @@ from beholder.core.results import Row
 from beholder.core.types import Codes, Floating, Ints, Mask
 from beholder.metrics import average_precision
 from beholder.metrics.average_precision import LeaveOneOut, Precision, left_out, measured, resampled, shuffled
-from beholder.metrics.intervals import Reach, exact_proportion_interval
-from beholder.studies.disparity.scores import INDICATOR, NONE, ROUNDING, Cells, ConceptScores, Sides, spread
+from beholder.metrics.calibration import NO_REACH
+from beholder.metrics.intervals import NONE, exact_proportion_interval
+from beholder.studies.disparity.scores import INDICATOR, ROUNDING, Cells, ConceptScores, Sides, spread
 from beholder.studies.rows import PROBABILITY, join
 from beholder.studies.study import MeasureOptions
 
 AP, COUNT = "average precision", "concepts"
-NO_REACH = Reach(np.nan, np.nan)
 FAULTLESS = "ranked without an error, or all scores equal: no interval"
 FOUND_IN_FOUR_OF_FIVE = 2.8015852181129683  # standard errors of a gap that has p ≤ 0.05 in four of five data sets
 ALONE = "found at p ≤ 0.05 in four of five such data sets; for one concept alone"
@@ -73,8 +73,7 @@ class Gaps:
         pairs, layers = self.data.pairs, [self, *self.inner.values()]
         tests = [layer._numbers(index) for layer in layers for index in range(len(pairs))]
         gaps = [part_from_null(gap, null, people=people, rounding=ROUNDING) for gap, null, people in tests]
-        means = [self._mean_part(index) for index in range(len(pairs))]
-        every = judge([*gaps, *means])
+        every = judge([*gaps, *(self._mean_part(index) for index in range(len(pairs)))])
         wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
         named = [(pair.group, pair.against) for pair in pairs]
         found = [
@@ -120,9 +119,8 @@ class Gaps:
         moves = average_precision.LabelShuffles(data.codes, data.people.codes, data.cells)
         known = ~np.isnan(data.scores)
         blocks = [moves.blocks(data.present[:, column], known[:, column])[1] for column in columns]
-        return np.array(
-            [arrangements(moves.groups, each) >= family.FEWEST_ARRANGEMENTS for each in blocks], dtype=np.bool_
-        )
+        ways = np.array([arrangements(moves.groups, each) for each in blocks], dtype=np.float64)
+        return ways >= family.FEWEST_ARRANGEMENTS
 
 
 def widened(null: Floating, draws: Floating) -> Floating:

@@ -23,7 +23,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.metrics import calibration as calibrations
 from beholder.metrics.average_precision import Keys, LabelShuffles, each_concept, prevalences
 from beholder.metrics.calibration import READINGS, MatchedBins, Miscalibration, cross_fitted, miscalibration
-from beholder.metrics.intervals import Interval, Resampler, centred_interval, clustered_share_interval
+from beholder.metrics.intervals import NONE, Interval, Resampler, centred_interval, clustered_share_interval
 from beholder.models.predictions import MINIMUM
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.rows import PROBABILITY, join
@@ -49,11 +49,9 @@ class Sides(NamedTuple):
 
     @property
     def both(self) -> list[int]:
-        """The two sets, by their index."""
         return [self.first, self.second]
 
     def row(self, metric: str, value: float | None, n: int, unit: str, **columns: Any) -> Row:
-        """A row that compares the two groups."""
         return Row(f"disparity.{metric}", value, n, unit, group=self.group, against=self.against, **columns)
 
 
@@ -230,7 +228,6 @@ def read_confidence(data: ConceptScores, calibration: str, options: MeasureOptio
     return Confidence(data.scores, f"confidence: {data.unit}")
 
 
-NONE = Interval(np.nan, np.nan)
 ROUNDING = 1e-5  # draws are float32: intervals narrower than this are rounding
 UNIT, SQUARED = "calibration error", "squared calibration error"
 KINDS = ("ece", "ece_adaptive", "brier")

@@ -50,7 +50,6 @@ class Tally:
 
     @property
     def records(self) -> int:
-        """All that was read."""
         return self.captions + self.empty + self.malformed
 
     def add(self, part: "Tally") -> None:

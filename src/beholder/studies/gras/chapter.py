@@ -265,7 +265,7 @@ CHAPTER = Chapter(
         "score": Question("For how many traits do the answers differ between groups?", "score"),
         "gap": Question("Which trait differs most between groups?", "gaps", "Character"),
         "valence": Question("Which groups get more positive or more negative traits?", "valence"),
-        "intersection": Question("Which intersections get more positive and fewer negative traits?", "crossed"),
+        "intersection": Question("Of which intersections does the model say the most good, and the least?", "crossed"),
         "wording": Question("Do the differences between groups depend on the wording?", "wording"),
         "sensitive": Question("Does the probability of yes itself depend on the wording?", "wording"),
         "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),

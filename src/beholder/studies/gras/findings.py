@@ -158,7 +158,7 @@ def _told(part: pl.DataFrame, made: Finding, rows: list[Result]) -> Finding:
     first, row = shown[0], rows[0]
     if first.sides is None or made.verdict == NONE_FOUND:
         return made._replace(contrasts=shown)
-    (higher, lower), (more, less) = map(numbers.plural, pair_names(row)), (percent(side.value) for side in first.sides)
+    (higher, lower), (more, less) = map(numbers.people, pair_names(row)), (percent(side.value) for side in first.sides)
     answer = f"The model says yes to “{row['concept']}” with {more} for {higher}, and with {less} for {lower}."
     return made._replace(contrasts=shown, answer=answer)
 
@@ -265,10 +265,10 @@ def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
     rows, spreads = table.to_dicts(), [] if spread is None else [spread]
     found = [row for row in rows if row["found"]]
     ends = [row for row in found[:1] if row["value"] > 0] + [row for row in found[-1:] if row["value"] < 0]
-    named = [f"{'most' if row['value'] > 0 else 'least'} favoured: {row['group']}" for row in ends]
+    named = [f"the {'most' if row['value'] > 0 else 'least'} good of {row['group']}" for row in ends]
     headline = "No intersection found to differ"
     if named:
-        headline = "; ".join(named).replace("favoured:", "favoured intersection:", 1)
+        headline = f"It says {' and '.join(named)}"
     elif spread is not None and spread["verdict"] == DIFFERENCE:
         headline = "Intersections differ beyond their single attributes"
     named_rows = ends or [rows[0], rows[-1]]

@@ -8,6 +8,7 @@ from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question,
 from beholder.chapter.finding import KNOWS, by_column, by_model, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.datasets.glasshouse import DESIGN_NAME
+from beholder.studies.mirror import mirror_tables
 from beholder.studies.perception import findings
 from beholder.studies.perception.charts import perception_figures
 from beholder.studies.perception.findings import found, perception_findings
@@ -46,7 +47,7 @@ def perception_tables(part: pl.DataFrame) -> list[Table]:
     """Every table with anything in it; each has the rows of all models."""
     gaps = _largest(part, "gap", "The largest gaps between groups", "judgements")
     slopes = _largest(part, "interaction", "The largest differences between slopes", "effects")
-    tables = (_groups(part), gaps, _effects(part), slopes, _curves(part), _conventional(part), _ratings(part))
+    tables = (_groups(part), gaps, _effects(part), slopes, _curves(part), _conventional(part), *mirror_tables(part))
     return [table for table in tables if table.rows]
 
 
@@ -152,9 +153,8 @@ def conventional(part: pl.DataFrame) -> list[Result]:
     rows = []
     for metric in (name.removeprefix("perception.") for name in CONVENTIONAL):
         table = metric_rows(part, metric, absent=metric != "mean_cosine")
-        own = (
-            table if metric in ("markedness", "recognised", "mean_cosine") else table.filter(concept=MEAN)
-        ).to_dicts()
+        by_group = metric in ("markedness", "recognised", "mean_cosine")
+        own = (table if by_group else table.filter(concept=MEAN)).to_dicts()
         largest = {(row["model"], row["subset"]): row["template"] for row in reversed(own)}
         rows += [row for row in own if row["template"] == largest[row["model"], row["subset"]]]
     return rows
@@ -166,15 +166,6 @@ def _metric(row: Result) -> str:
 
 def _group(row: Result) -> str:
     return findings.against(row) if row["group"] else findings.attribute(row["subset"])
-
-
-def _ratings(part: pl.DataFrame) -> Table:
-    rows = metric_rows(part, "rating_r", absent=True).to_dicts()
-    columns: list[Column] = [("Rated", lambda row: f"{row['subset']}s"), ("n", "n"), ("r", _plain)]
-    caption = f"Correlation of people's mean ratings with the model's Δ; 1: the same order. {INTERVALS}"
-    notes = [f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None]
-    named = {"title": "Compared with people's ratings", "topic": "ratings"}
-    return tabled(part, rows, [("Trait", DIMENSION[1])], columns, caption=caption, notes=notes, **named)
 
 
 def perception_published(part: pl.DataFrame) -> Table | None:
@@ -216,11 +207,9 @@ def perception_planted(part: pl.DataFrame) -> Table | None:
         return None
     others = [row for row in effects if row["subset"] != "smiling"]
     largest = max((abs(row["value"]) for row in others), default=0.0)
-    note = (
-        f"No effect of gender, skin tone, age, light or pose was planted; {sum(map(found, others))} of their "
-        f"{len(others)} effects are found, and the largest is {100 * largest:.2f}: a trained model is not exactly what "
-        "its captions imply."
-    )
+    note = "No effect of gender, skin tone, age, light or pose was planted;"
+    note += f" {sum(map(found, others))} of their {len(others)} effects are found,"
+    note += f" and the largest is {100 * largest:.2f}: a trained model is not exactly what its captions imply."
     columns: list[Column] = [
         ("Planted", lambda row: PLANTED.get(row["concept"], NOTHING)),
         ("Found", lambda row: Cell(findings.signed(row), findings.bounds(row), row["concept"] in PLANTED)),
@@ -245,7 +234,7 @@ CHAPTER = Chapter(
         "ranking": "Who comes first, and who is the default",
         "neutral": "The neutral prompt",
         "confounds": "What else may explain the judgement",
-        "ratings": "Compared with people's ratings",
+        "people": "Compared with people's ratings",
     },
     questions={
         "variant": Question("Is this the published measure?", "judgements"),
@@ -256,7 +245,8 @@ CHAPTER = Chapter(
         "markedness": Question("Which group does the model treat as the default?", "ranking"),
         "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
         "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
-        "ratings": Question("Does the model put faces in the same order as people do?", "ratings", role=KNOWS),
+        "mirror": Question("What does the model make of what people see in groups?", "people"),
+        "order": Question("Does the model put faces in the same order as people do?", "people", role=KNOWS),
     },
     findings=perception_findings,
     tables=perception_tables,

@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter import charts as form
-from beholder.chapter.chart_style import QUIET, SERIES, legend_columns
+from beholder.chapter.chart_style import QUIET, SERIES, legend_columns, series_shapes
 from beholder.chapter.charts import Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
 from beholder.chapter.numbers import Result, listed
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.groups import CROSSING
 from beholder.core.types import Entry
+from beholder.studies.mirror import mirror_figures
 from beholder.studies.perception import findings
 from beholder.studies.perception.bias import AT_REST
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
@@ -36,7 +37,6 @@ MANY, SHORT = 4, 20  # more names than these stand in two columns, if each has n
 
 
 def numbers(*names: str) -> list[alt.Tooltip]:
-    """Tooltips of these numbers."""
     return [alt.Tooltip(f"{name}:Q", format=".3f") for name in names or form.NUMBERS]
 
 
@@ -46,23 +46,25 @@ def down(rows: Rows, name: str, **axis: Any) -> alt.Y:
     return form.names_down(rows, name, labelLimit=LABEL, minExtent=room, **axis)
 
 
-def _highlight(rows: Rows, **symbol: Any) -> tuple[alt.Color, Any, Any]:
-    """A colour for each group, and a legend whose click highlights one of them."""
+def _highlight(rows: Rows, **symbol: Any) -> tuple[form.Series, Any, Any]:
+    """A colour and a shape for each group, and a legend whose click highlights one of them."""
     names, picked = order(rows, "group"), alt.selection_point(fields=["group"], bind="legend")
     columns = max(legend_columns(names), 2 if len(names) > MANY and max(map(len, names)) <= SHORT else 1)
-    colour = series(rows, "group", columns=columns, **symbol).colour
-    return colour, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
+    marks = series(rows, "group", shapes=series_shapes(names), columns=columns, **symbol)
+    return marks, alt.condition(picked, alt.value(0.95), alt.value(FAINT)), picked
 
 
 def group_dots(rows: Rows, title: str) -> Layers:
     """Dimensions down, a lane for each group, with intervals; 0 is the mean of everyone. The first are labelled."""
     names, first = order(rows, "group"), rows[0]["dimension"]
-    colour, shown, picked = _highlight(rows)
+    marks, shown, picked = _highlight(rows)
     lanes = alt.YOffset("group:N", sort=names)
-    place = {"y": down(rows, "dimension"), "yOffset": lanes, "opacity": shown, "color": colour}
+    place = {"y": down(rows, "dimension"), "yOffset": lanes, "opacity": shown, "color": marks.colour}
     base = chart(rows).encode(**place)
     tooltip = ["dimension:N", "group:N", *numbers(), "n:Q"]
-    dots = base.mark_point(filled=True, size=42, aria=False).encode(x=Axis(title).x(), tooltip=tooltip)
+    dots = base.mark_point(filled=True, size=42, aria=False).encode(
+        x=Axis(title).x(), shape=marks.shape, tooltip=tooltip
+    )
     layers = [form.rule_at(0.0), form.whiskers(base), dots.add_params(picked)]
     # A label stands on the side of the line on which there is room; a phone has none.
     sides: tuple[tuple[bool, str, Any, int], ...] = ((True, "low", "right", -6), (False, "high", "left", 6))
@@ -174,8 +176,8 @@ def panelled(
     panels: Panels, lines: Rows, dots: Rows, x: str, y: str, *, titles: Titles, tips: Sequence[str], **symbol: Any
 ) -> Layers:
     """Lines, with bands where they have bounds, and dots: a colour for each group, in the order of `step` if any."""
-    colour, shown, picked = _highlight(dots or lines, **symbol)
-    place: Entry = {"x": panels.x_axis(titles[0]), "color": colour}
+    marks, shown, picked = _highlight(dots or lines, **symbol)
+    place: Entry = {"x": panels.x_axis(titles[0]), "color": marks.colour}
     height = panels.y_axis(f"y_{y}", titles[1])
     tooltip = ["panel:N", "group:N", *tips]
     line = chart(panels.placed(lines, x, y, "low", "high")).encode(**place, detail="panel:N")
@@ -234,11 +236,6 @@ CAPTIONS = {  # by the figure's name; {unit} is that of the judgements
     "median; box: middle half; line: 5 to 95 %. Noise alone makes it more than 0: read it with the effects.",
     "variance": "Share of the variance of Δ that each attribute explains, less what chance gives; rest: interactions "
     "and what no attribute explains.",
-    "ratings": "Correlation of people's mean ratings with the model's Δ over {unit}s, with intervals for all traits at "
-    "once where {unit}s are independent of each other; 1: the same order, 0: none.",
-    "rating-departures": "Model less people's ratings, each in standard deviations of the trait; bars, where images "
-    "were rated: intervals that hold for all groups and traits. Line: as people rate. Groups of fewer than five images "
-    "are left out.",
     "separation": "A point for each age and group: mean Δ of the negative ends of the scales against that of the "
     "positive ends. A scale has the name of its positive end. Ellipses: 2 standard deviations over the ages. No test: "
     "a few ages do not tell how far ages spread.",
@@ -254,12 +251,9 @@ CAPTIONS = {  # by the figure's name; {unit} is that of the judgements
     "squares are their means. +1: the first is always brighter, −1: the second. About the pictures, not about the "
     "model.",
 }
-DENSITIES = {  # the panels of densities, before those of the control words
-    "neutral": "neutral prompt",
-    AT_REST: "neutral prompt, no smile",
-    "cosine": "before Δ",
-    "delta_cosine": "after Δ",
-}
+WHEN = {"cosine": "before Δ", "delta_cosine": "after Δ"}
+# The panels of densities, before those of the control words
+DENSITIES = {"neutral": "neutral prompt", AT_REST: "neutral prompt, no smile", **WHEN}
 
 
 def perception_figures(part: pl.DataFrame) -> Iterator[Figure]:
@@ -355,23 +349,6 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
         drawing = alt.layer(bars).properties(height=24 * len(order(rows, "dimension")))
         figure = _figure("variance", title, drawing, "effects", wide=False)
         yield figure._replace(name=f"variance-{block_number}") if block else figure
-
-
-def _ratings(results: pl.DataFrame) -> Iterator[Figure]:
-    rows = metric_rows(results, "rating_r").sort("value", descending=True).to_dicts()
-    for kind in order(rows, "subset")[:1]:
-        drawing = group_dots([_dot(row, f"{kind}s") for row in rows], "correlation with people's ratings")
-        figure = _figure("ratings", "compared with people's ratings", drawing, "ratings", kind, wide=False)
-        yield figure._replace(answers=("ratings",))
-
-
-def _departures(results: pl.DataFrame) -> Iterator[Figure]:
-    rows, grouping = metric_rows(results, "rating_departure").to_dicts(), findings.grouping_of(results)
-    if rows:
-        title = how_many(sum(map(findings.found, rows)), len(rows), "departure", "from people's ratings")
-        dots = [_dot(row, group(row["group"], grouping.get(row["group"]))) for row in rows]
-        drawing = group_dots(dots, "standard deviations above people's ratings")
-        yield _figure("rating-departures", title, drawing, "ratings")
 
 
 def _trajectories(part: pl.DataFrame) -> Iterator[Figure]:
@@ -505,10 +482,9 @@ def _neutral(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _neutral_r(results: pl.DataFrame) -> Iterator[Figure]:
-    when = {"cosine": "before Δ", "delta_cosine": "after Δ"}
-    rows = [_dot(row, when[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
+    rows = [_dot(row, WHEN[row["subset"]]) for row in metric_rows(results, "neutral_r").to_dicts()]
     if rows:
-        ranges = ", ".join(f"{_range(rows, name)} {name}" for name in when.values())
+        ranges = ", ".join(f"{_range(rows, name)} {name}" for name in WHEN.values())
         title = f"correlation with the neutral prompt: {ranges}"
         yield _figure("neutral-r", title, group_dots(rows, "correlation over images"), "neutral")
 
@@ -573,5 +549,5 @@ def _brightness(results: pl.DataFrame) -> Iterator[Figure]:
     yield _figure("brightness", title, brightness_maps(squares, panels), "confounds")
 
 
-FIGURES = (_summary, _effects, _induced, _variance, _ratings, _departures)
+FIGURES = (_summary, _effects, _induced, _variance, mirror_figures)
 CURVE_FIGURES = (_separation, _confounds, _neutral, _neutral_r, _group_r, _seeds, _brightness)

@@ -15,11 +15,13 @@ from beholder.chapter.numbers import number as counted
 from beholder.comparison.family import DIFFERENCE, FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.comparison.groups import CROSSING
 from beholder.core.types import Entry
+from beholder.studies.mirror import mirror_findings
 from beholder.studies.perception.bias import top_size
 from beholder.studies.perception.prompts import DIMENSIONS
 from beholder.studies.perception.scores import CROSSED, EVERYONE, GROUPED, INTERACTIONS, MEAN
 
 TITLES = {d.name: d.title for d in DIMENSIONS}
+WORDS = {d.name: d.words for d in DIMENSIONS}
 ATTRIBUTES = {"skin_tone": "skin tone", "seed": "identity"}
 MOST_DECIMALS = 6
 PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)"}  # units that are printed × 100, as in the study
@@ -28,6 +30,12 @@ PRINTED = {"cosine": "cosine × 100", "P(Yes)": "points of P(Yes)"}  # units tha
 def dimension(name: str | None) -> str:
     """A dimension's title; a user's own as it is named."""
     return TITLES.get(name or "", name or "")
+
+
+def judged(name: str | None) -> str:
+    """A dimension by its first words, and its title where they do not say it."""
+    words = " and ".join(f"“{word}”" for word in WORDS.get(name or "", ())[:2])
+    return f"{words} ({dimension(name)})" if words else f"“{dimension(name)}”"
 
 
 def attribute(name: str | None) -> str:
@@ -127,7 +135,6 @@ def finest(part: pl.DataFrame) -> str:
 
 
 def grouping_of(part: pl.DataFrame) -> dict[str, str]:
-    """The grouping that each group belongs to."""
     return dict(metric_rows(part, "delta_cosine").select("group", "subset").iter_rows())
 
 
@@ -142,7 +149,6 @@ def printed_unit(part: pl.DataFrame) -> str:
 
 
 def found(row: Result | None) -> bool:
-    """Whether the comparison found a difference."""
     return row is not None and row["verdict"] == DIFFERENCE
 
 
@@ -217,10 +223,8 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
         return
     top, nothing = clear[0], f"No effect of {listed(quiet)} is found." if quiet else ""
     headline = f"The largest effect that is found is of {attribute(top['subset'])}, on {dimension(top['concept'])}"
-    sentence = (
-        f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE}; {len(effects)} effects, "
-        f"{counted(top['n'], 'identity', 'identities')}). {nothing}"
-    )
+    sentence = f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE};"
+    sentence += f" {len(effects)} effects, {counted(top['n'], 'identity', 'identities')}). {nothing}"
     shown = [Contrast(f"{attribute(row['subset'])} on {dimension(row['concept'])}", row) for row in best]
     told: Entry = {"answer": f"All else the same, {_effect(top)} ({unit(top)}).", "contrasts": shown}
     more = [row for row in best if row is not top]
@@ -269,10 +273,8 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
     if len(rises) == len(places):
         changed = f"by {signed(rises[0])} for {first} and by {signed(rises[1])} for {second}"
         each = f"Over its whole range it changes {judgement} {changed}. "
-    sentence = (
-        f"{each}The change in {judgement} for {first} less that for {second} is {signed(row)} ({bounds(row)}, "
-        f"{unit(row)}). {how_many(len(clear), len(rows), 'such difference')}, by {AT_ONCE}."
-    )
+    sentence = f"{each}The change in {judgement} for {first} less that for {second} is {signed(row)} ({bounds(row)},"
+    sentence += f" {unit(row)}). {how_many(len(clear), len(rows), 'such difference')}, by {AT_ONCE}."
     headline = f"{varied.capitalize()} does not have the same effect on every group"
     yield finding(row, "interaction", headline, sentence, shown=True, more=[*rises, *clear[1:]])
 
@@ -326,15 +328,13 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             first, second = pair(row)
             headline = f"{by}, the widest gap that is found is in {dimension(row['concept'])}: {first} above {second}"
             within = f"{row['variant']}, " if row["variant"] else ""
-            sentence = (
-                f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {signed(row)} "
-                f"({bounds(row)}; {within}{unit(row)}, n = {row['n']}). "
-                f"{how_many(len(clear), len(rows), 'difference')}, by {AT_ONCE}. Pictures of two groups differ in more "
-                "than the label."
-            )
+            sentence = "Δ (the score less that of the neutral prompt)"
+            sentence += f" of {first} less that of {second} is {signed(row)} ({bounds(row)}; {within}{unit(row)},"
+            sentence += f" n = {row['n']}). {how_many(len(clear), len(rows), 'difference')}, by {AT_ONCE}."
+            sentence += " Pictures of two groups differ in more than the label."
             shown = [Contrast(f"{dimension(each['concept'])}: {against(each)}", each) for each in (row, *clear[1:4])]
-            more = f"more “{dimension(row['concept'])}” in {first} than in {second}"
-            answer = f"The model finds {more}, by {number(row)} ({unit(row)})."
+            more = f"more {judged(row['concept'])} in images labelled {first} than in those labelled {second}"
+            answer = f"The model sees {more}, by {number(row)} ({unit(row)})."
             yield finding(row, "gap", headline, sentence, shown=True, more=clear[1:], answer=answer, contrasts=shown)
 
 
@@ -361,7 +361,17 @@ def _markedness(part: pl.DataFrame) -> Iterator[Finding]:
             f" The share of {row['group']} less that of {row['against']} is {signed(row, places)} points "
             f"({bounds(row, places)}{within}); for a model that does not know these groups it would be {expected}."
         )
-        yield finding(row, "markedness", headline, sentence, shown=True, more=rows)
+        told: Entry = {"answer": _default(row, {each["group"]: each for each in rows})}
+        yield finding(row, "markedness", headline, sentence, shown=True, more=rows, **told)
+
+
+def _default(row: Result, shares: dict[str, Result]) -> str:
+    """Both groups' shares, for a reader who knows no markedness."""
+    both = [shares[name] for name in (row["group"], row["against"]) if name in shares]
+    fits = [
+        f"“{each['concept']}” for {number(each, decimals=0)} % of the images labelled {each['group']}" for each in both
+    ]
+    return f"For the model, plain “person” fits better than {', and better than '.join(fits)}."
 
 
 def _share(row: Result) -> str:
@@ -381,13 +391,14 @@ def _ranking(part: pl.DataFrame) -> Iterator[Finding]:
         clear = [most] if found(most) and beyond(most) > 0 else []
         clear += [least] if found(least) and beyond(least) < 0 else []
         groups, tops = [group(row["group"], name) for row in clear], _tops(part, most, least)
-        at_top, verdict = "at the top of its rankings", DIFFERENCE if clear else verdict_of_rows([most, least])
-        headline = f"By {attribute(name)}, no group is found to come before another {at_top}"
+        first, verdict = "among the first of its rankings", DIFFERENCE if clear else verdict_of_rows([most, least])
+        headline = f"By {attribute(name)}, no group is found more often than another {first}"
         if len(clear) == 2:
-            headline = f"{groups[0]} comes before {groups[1]} {at_top}"
+            headline = f"More images labelled {groups[0]} than {groups[1]} are {first}"
         elif clear:
-            often = "more" if clear[0] is most else "less"
-            headline = f"{groups[0]} is {often} frequent {at_top} than among all images ranked"
+            headline = (
+                f"{'More' if clear[0] is most else 'Fewer'} images labelled {groups[0]} are {first} than among all"
+            )
         sentence, (row, *more) = TOO_FEW if verdict == TOO_LITTLE else tops, clear or [most, least]
         yield finding(row, "ranking", headline, sentence, verdict=verdict, more=more)
 
@@ -405,8 +416,8 @@ def _tops(part: pl.DataFrame, most: Result, least: Result) -> str:
         shares.append(f"{percent(share, places)} {group(row['group'], row['subset'])}{interval}")
         pool.append(percent(even * math.exp(row["landmark"] or 0.0), 0))
     return (
-        f"Ranked by each dimension, the first {top_size(most)} of {most['n']} images are {' and '.join(shares)}, mean "
-        f"over the dimensions; all images ranked are {' and '.join(pool)}."
+        f"Ranked by how well each judgement fits, such as “warm”, the first {top_size(most)} of {most['n']} images are "
+        f"{' and '.join(shares)}, mean over the judgements; all images ranked are {' and '.join(pool)}."
     )
 
 
@@ -422,34 +433,15 @@ def _neutral(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(row, "neutral", f"Subtracting the neutral prompt {moved}", sentence, verdict=FACT)
 
 
-def _ratings(part: pl.DataFrame) -> Iterator[Finding]:
-    rated = metric_rows(part, "rating_r", absent=True)
-    rows = rated.drop_nulls("value").sort("value", descending=True).to_dicts()
-    if not rows:
-        for row in rated.head(1).to_dicts():
-            sentence = f"Of {counted(rated.height, 'rated trait')}, none could be compared: the table says why."
-            yield finding(row, "ratings", "The ratings are not compared", sentence, verdict=NOT_MEASURED)
-        return
-    clear = [row for row in rows if found(row)]
-    agree, of = [row for row in clear if row["value"] > 0], counted(len(rows), "trait")
-    headline = f"It is not found to order {rows[0]['subset']}s as people do on any trait"
-    if clear:
-        way = "as people do" if agree else "opposite to people's ratings"
-        headline = f"It orders {rows[0]['subset']}s {way} on {len(agree or clear)} of {of}"
-    departures = decided(part, "rating_departure")[1][:1]
-    sentence = f"{'; '.join(map(_trait, rows[:8]))}."
-    for row in departures:
-        way, far = "above" if row["value"] > 0 else "below", number({**row, "value": abs(row["value"])})
-        size = f"{far} standard deviations {way} people's ratings ({bounds(row)})"
-        sentence += f" The widest departure that is found is on {dimension(row['concept'])} of {row['group']}: {size}."
-    if agree and len(agree) < len(clear):
-        sentence += f" The opposite order is found on {len(clear) - len(agree)} of {of}."
-    yield finding(rows[0], "ratings", headline, sentence, verdict=verdict_of_rows(rows), more=[*rows[1:8], *departures])
-
-
-def _trait(row: Result) -> str:
-    interval = f"{bounds(row)}, " if has_interval(row) else ""
-    return f"{dimension(row['concept'])} r = {number(row)} ({interval}n = {row['n']})"
-
-
-FINDERS = (_variant, _no_neutral, _effects, _interactions, _stand_out, _gaps, _markedness, _ranking, _neutral, _ratings)
+FINDERS = (
+    _variant,
+    _no_neutral,
+    _effects,
+    _interactions,
+    _stand_out,
+    _gaps,
+    _markedness,
+    _ranking,
+    _neutral,
+    mirror_findings,
+)

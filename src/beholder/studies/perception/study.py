@@ -21,17 +21,22 @@ from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.datasets.images import FACE
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import Task
+from beholder.studies.mirror import mirror_metrics, mirror_rows, read_ratings
 from beholder.studies.perception import curves, design, prompts
 from beholder.studies.perception.bias import TOP, bias_rows, neutral_rows, neutral_test_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
-from beholder.studies.perception.scores import GROUPED, Judged, groupings, rating_rows, read_judged, read_ratings
+from beholder.studies.perception.scores import GROUPED, Judged, groupings, rated_scores, read_judged
 from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TASK = "perception"
-METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("perception"))
+METRICS = (
+    *read_metrics(Path(__file__).with_name("metrics.csv")),
+    *mirror_metrics("perception"),
+    refusal_metric("perception"),
+)
 
 LIMITATIONS = (
     "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",
@@ -67,7 +72,7 @@ def _delta_rows(judged: Judged, ratings: pl.DataFrame | None, options: MeasureOp
         yield from design.induced_rows(judged, options)
         yield from design.brightness_rows(judged, options.rng())
     if ratings is not None:
-        yield from rating_rows(judged, ratings, options)
+        yield from mirror_rows("perception", rated_scores(judged), judged.images, ratings, judged.grouped, options)
 
 
 def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
@@ -151,7 +156,7 @@ OPTIONS = (
         "dimensions",
         "With perception: your own dimensions, a table with the columns dimension, word, and maybe valence, opposite.",
     ),
-    Option("ratings", "With perception: people's ratings, a table with the columns image or group, trait, mean, n."),
+    Option("ratings", "With perception: people's ratings, a table with image, trait and rating (or mean and n)."),
     Option("top", "With perception: your own k for Skew@k, in place of 1000 and 100 (repeatable).", int, several=True),
 )
 
