@@ -470,7 +470,9 @@ def shards() -> dict[str, bytes]:
 
 
 def rated(path: Path) -> None:
-    oracles.each_from(path, read_ratings(path).drop("kind").iter_rows(), every=True)
+    table = read_ratings(path)
+    if "single" not in table.columns:  # else means are our own
+        oracles.each_from(path, table.select("who", "trait", "mean", "n").iter_rows(), every=True)
 
 
 def dimensions(path: Path) -> None:
