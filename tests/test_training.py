@@ -102,7 +102,7 @@ def test_a_model_is_trained_where_accelerate_is():
 
 
 def test_a_callback_without_accelerate_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(transformers.utils, "is_accelerate_available", lambda: False)
+    monkeypatch.setattr("beholder._training.find_spec", lambda name: None)
     with pytest.raises(
         MissingExtra, match=r"needs accelerate.*\nInstall it with: pip install 'beholder-audit\[large\]'"
     ):

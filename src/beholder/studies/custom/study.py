@@ -331,8 +331,8 @@ def _mean_rows(columns: Sequence[Column], mask: Mask, people: Codes, options: Me
         row = mean_row(column.metric, values, resampler)
         among = f"among the {prompts} prompts of level '{column.level}'" if column.metric in AMONG else None
         chance = 1 / prompts if column.metric == AMONG[0] else None
-        row = row._replace(concept=column.concept, template=column.level)
-        yield row._replace(chance=chance, note=join((row.note, among)))
+        row = row._replace(concept=column.concept, template=column.level, chance=chance)
+        yield row._replace(note=join((row.note, among)))
 
 
 def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:
