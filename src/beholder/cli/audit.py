@@ -195,6 +195,14 @@ def _of_log(told: Fields, flags: Fields) -> Fields:
     """What a log of Beholder's tasks says was asked, as parameters; its paths begin where the tasks were made."""
     own = {option.name: option for option in cli.study_options()}
     made = {name: value for name, value in told.items() if name in NAMED or name in own}
+    for name, value in made.items():
+        texts = isinstance(value, str | bool) or (isinstance(value, list) and set(map(type, value)) == {str})
+        whole = {**cli.OPTIONS, **own}[name].kind is int
+        if not (type(value) is int and value > 0 if whole else texts):
+            raise UsageError(
+                f"The log says that {name} was {value!r}, which it cannot be.\n"
+                "Say what was asked: beholder measure STUDY --scores LOG"
+            )
     for name in ("data", "dataset"):
         require_asked(str(made.get(name, "")), flags.get(name), f"--{name}")
     paths = {"data", "people", *(name for name in own if own[name].kind is Path)}
