@@ -64,6 +64,8 @@ def read_comparison(folder: Path) -> Comparison:
     table = read_rows(folder / COMPARED, SCHEMA, ALWAYS, value="difference")
     if table.is_empty():
         raise DataError(f"{folder / COMPARED} holds no difference. Make the comparison again.")
+    if odd := sorted(set(table["verdict"].drop_nulls()) - set(SIGNS)):
+        raise DataError(f"{folder / COMPARED}: {odd[0]!r} is no verdict. There are: {', '.join(SIGNS)}.")
     record = checked_record(read_json(folder / "comparison.json"), folder / "comparison.json")
     parts = record.settings.get("parts")
     models = [*table["baseline"].head(1), *table["model"].unique(maintain_order=True)]
