@@ -198,6 +198,11 @@ def test_a_loss_in_place_of_a_log_likelihood_is_refused(tmp_path: Path) -> None:
     [
         ({}, "does not say what was asked.*\n.*beholder measure STUDY --scores"),
         ({"study": "custom", "prompts": ["a"], "dataset": "hf:somebody/faces"}, "not on this machine"),
+        (
+            {"study": "custom", "prompts": ["a"], "limit": "x"},
+            r"says that limit was 'x', which it cannot be.*\nSay what",
+        ),
+        ({"study": "custom", "prompts": 3}, "says that prompts was 3, which it cannot be"),
     ],
 )
 def test_a_log_that_cannot_be_measured_by_itself_says_why(

@@ -207,8 +207,7 @@ def crossing(first: Groups, second: Groups) -> Groups:
 
 def crossings(groups: Sequence[Groups]) -> Iterator[tuple[Groups, Groups, Groups]]:
     """Every two attributes, and their crossing."""
-    for first, second in combinations(groups, 2):
-        yield first, second, crossing(first, second)
+    yield from ((first, second, crossing(first, second)) for first, second in combinations(groups, 2))
 
 
 def natural(name: str) -> list[tuple[float, str]]:

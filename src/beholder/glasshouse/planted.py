@@ -263,16 +263,9 @@ def people() -> list[Entry]:
     things, rows = {side: worn_and_glimpsed(side) for side in PRESENTATIONS}, list[Entry]()
     for index, side in product(range(SETTINGS), PRESENTATIONS):
         worn, glimpsed = (each[index] for each in things[side])
-        portrait = Portrait(
-            side,
-            age=AGES[index // len(COMBINATIONS)],
-            skin_tone=1 + index * 3 % 10,
-            smiling=index * 2 % 5,
-            lighting=index // 2 % 3 - 1,
-            pose=index // 3 % 3 - 1,
-            identity=OBJECT_IDENTITIES + len(rows),
-            worn=worn - glimpsed,
-        )
+        age, tone, identity = AGES[index // len(COMBINATIONS)], 1 + index * 3 % 10, OBJECT_IDENTITIES + len(rows)
+        smiling, lighting, pose = index * 2 % 5, index // 2 % 3 - 1, index // 3 % 3 - 1
+        portrait = Portrait(side, age, tone, smiling, lighting, pose, identity, worn=worn - glimpsed)
         who = {"gender": side, "age": portrait.age, "skin_tone": portrait.skin_tone, **drawn_columns(portrait)}
         lists = {"worn": worn, "glimpsed": glimpsed}
         wears = {name: "+".join(item for item in WORN if item in items) for name, items in lists.items()}

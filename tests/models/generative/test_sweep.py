@@ -96,3 +96,12 @@ def test_a_model_whose_positions_follow_from_the_kinds_of_tokens_is_asked_for_th
     monkeypatch.setitem(MODEL_TYPES, "qwen2_5_vl", MODEL_TYPES["cosmos3_edge"])
     loaded.encode_alone(Image.new("RGB", (40, 30)), "?")
     assert asked == [True]
+
+
+def test_a_mask_that_the_text_brings_too_is_the_texts() -> None:
+    """As with Kosmos 2.5: the same name would be of the picture that was shown first."""
+    from beholder.models.generative.processor import PictureProcessor
+
+    pictures = PictureProcessor(lambda images, **options: {"flattened_patches": 1, "attention_mask": 1})
+    pictures([Image.new("RGB", (4, 4))])
+    assert pictures.made == {"flattened_patches"}

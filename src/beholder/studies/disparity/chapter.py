@@ -197,12 +197,8 @@ def _root_cell(row: Result | None) -> Cell:
     return Cell(text, bounds)
 
 
-SAME = {
-    "ap_gap_same_area": "Same sizes",
-    "ap_gap_same_companions": "Same companions",
-    "ap_gap_same_brightness": "Same brightness",
-    "ap_gap_same_sharpness": "Same sharpness",
-}
+SAME = {"ap_gap_same_area": "Same sizes", "ap_gap_same_companions": "Same companions"}
+SAME |= {"ap_gap_same_brightness": "Same brightness", "ap_gap_same_sharpness": "Same sharpness"}
 
 
 def cause_table(part: pl.DataFrame) -> Table:
