@@ -77,9 +77,9 @@ class Family:
         every = groups_of(images, list(dict.fromkeys([*(column_in(images, name) for name in by), *self.within])))
         self._labels = pl.DataFrame({each.attribute: each.labels() for each in every})
         self.by = [each.attribute for each in every if each.attribute not in self.within]
-        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        self._scored = np.asarray(~np.isnan(self.values).all(axis=1))
         whole = [each for each in every if each.attribute in self.by]
-        self.groups = [large for each in whole if len((large := each.large(self.people, scored)).names) > 1]
+        self.groups = [large for each in whole if len((large := each.large(self.people, self._scored)).names) > 1]
         self.numbers = [each for each in whole if each.numbers is not None]
 
     def rows(self) -> Iterator[Row]:
@@ -171,9 +171,8 @@ class Family:
 
     def _intersections(self) -> Iterator[Compared]:
         """How far each intersection departs from what its two attributes add up to."""
-        scored = np.asarray(~np.isnan(self.values).all(axis=1))
         for one, other, cells in crossings(self.groups):
-            cells = cells.large(self.people, scored)
+            cells = cells.large(self.people, self._scored)
             if len(cells.names) < 4:
                 continue
             strata = additive_strata(self._labels, cells, [one.attribute, other.attribute, *self.within])
@@ -192,8 +191,7 @@ class Family:
 
     def _impacts(self) -> Iterator[Row]:
         """Selection rates and impact ratios of every prompt, by category and by intersection: a family of their own."""
-        scored = np.asarray(~np.isnan(self.values).all(axis=1))
-        crossed = [cells.large(self.people, scored) for _, _, cells in crossings(self.groups)]
+        crossed = [cells.large(self.people, self._scored) for _, _, cells in crossings(self.groups)]
         every = [*self.groups, *(cells for cells in crossed if len(cells.names) > 1)]
         columns = [column for column in self.columns if column.metric not in AMONG[1:]]
         values = np.stack([column.values for column in columns], axis=1) if columns else np.empty((len(self.values), 0))
