@@ -47,6 +47,7 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
+OTHERWISE = "beholder measure STUDY --scores LOG"
 OF_DATA = ("data", "dataset", "people", "image_column", "settings", "bins", "map", "keep_codes", "allow_missing")
 SAME = ("study", "model", "dataset", *KEY)
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
@@ -199,10 +200,7 @@ def _of_log(told: Fields, flags: Fields) -> Fields:
         texts = isinstance(value, str | bool) or (isinstance(value, list) and set(map(type, value)) == {str})
         whole = {**cli.OPTIONS, **own}[name].kind is int
         if not (type(value) is int and value > 0 if whole else texts):
-            raise UsageError(
-                f"The log says that {name} was {value!r}, which it cannot be.\n"
-                "Say what was asked: beholder measure STUDY --scores LOG"
-            )
+            raise UsageError(f"The log says that {name} was {value!r}, which it cannot be.\nSay the study: {OTHERWISE}")
     for name in ("data", "dataset"):
         require_asked(str(made.get(name, "")), flags.get(name), f"--{name}")
     paths = {"data", "people", *(name for name in own if own[name].kind is Path)}
