@@ -22,7 +22,7 @@ EXAMPLES = [
         "('4.2 s', '42 s', '1.6 min', '2.5 h')",
     ),
     ("cli.console", "size(999), size(1_234_567)", "('999 B', '1.2 MB')"),
-    ("cli.console", 'shortened("onnx:/models/a/b: images", 12)', "'…a/b: images'"),
+    ("cli.console", 'shortened("onnx:/models/a/b: images", 8)', "'b: imag…'"),
     ("comparison.family", "normal_scale(np.array(2.571), np.array(5.0)).round(2)", "np.float64(1.96)"),
     ("comparison.power", "round(smallest_found(lambda size: min(size, 1.0)), 3)", "0.8"),
     ("comparison.power", "people_needed(0.2, 0.1)", "4.0"),

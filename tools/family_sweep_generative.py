@@ -500,7 +500,18 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "image": "]<]image[>[",
     },
     "mistral3": {"processor": PIXTRAL},
-    "mistral_large4": {"processor": PIXTRAL},
+    "mistral_large4": {
+        "processor": PIXTRAL,
+        "config": {
+            "text_config": {
+                "num_key_value_heads": HEADS,
+                "kv_source_layers": [0, 1],
+                "index_topk": 16,
+                "index_head_dim": 16,
+                "index_n_heads": 2,
+            }
+        },
+    },
     "molmo2": {
         "config": {
             "vision_config": {"image_size": [SIDE, SIDE]},
@@ -568,9 +579,15 @@ OVERRIDES: dict[str, dict[str, Any]] = {
         "processor": {"patch_size": PATCH},
     },
     "video_llava": {
-        "images": {"size": {"shortest_edge": SIDE}},
+        "images": {"size": {"shortest_edge": SIDE}, "crop_size": {"height": SIDE, "width": SIDE}},
         "processor": LLAVA,
         "config": {"image_seq_length": 17},
+    },
+    "paddleocr_vl": {"images": {"temporal_patch_size": 1}, "config": {"text_config": {"rope_parameters": MROPE}}},
+    "video_llama_3": {"images": {"temporal_patch_size": 1}},
+    "kimi_k25": {
+        "images": {"size": {"max_height": 64, "max_width": 64}},
+        "config": {"projection_hidden_size": WIDTH, "text_config": {"head_dim": 8}},
     },
     "vipllava": {"processor": LLAVA, "config": {"vision_feature_layers": [-1, -2]}},
     "mllama": {

@@ -100,7 +100,7 @@ def compare(
     if len(opened) < 2:
         raise UsageError("Name two runs or more.")
     for other in opened[1:]:
-        if other.record.studies != opened[0].record.studies:
+        if set(other.record.studies) != set(opened[0].record.studies):
             raise UsageError(
                 f"The runs were not asked the same: {', '.join(opened[0].record.studies)} in the first, "
                 f"{', '.join(other.record.studies)} in another. Compare runs of the same studies."
@@ -195,7 +195,7 @@ def _paired(
     wholes = {name: measure(inquiry, each, few, model=name) for name, each in models.items()}
     cheap = replace(few, draws=2, permutations=2, shuffles=2, values_only=True)
     turns: list[dict[str, Numbers]] = []
-    with options.progress(f"{study.name}: leaving people out", parts, 0) as advance:
+    with options.progress(f"{study.name}: leaving people out", parts, 0, unit="parts") as advance:
         for number in sorted(set(part.values())):
             left = {image for image, own in part.items() if own != number}
             kept = {name: [_only(matrix, left) for matrix in each] for name, each in models.items()}

@@ -1,6 +1,7 @@
 """Audits while a model is trained: Trainer(…, callbacks=[beholder.callback(every=1000, study="apa", data="data")])."""
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -87,5 +88,7 @@ def callback(
         from transformers import TrainerCallback  # an extra, and slow to import
     except ImportError as error:
         raise MissingExtra("An audit while a model is trained", "torch") from error
+    if find_spec("accelerate") is None:
+        raise MissingExtra("The Trainer of transformers needs accelerate, and an audit by it", "large")
     kind = type("Audits", (Audits, TrainerCallback), {})
     return kind(every, processor, out, store, {"studies": study, **options})

@@ -42,9 +42,27 @@ def test_short_work_leaves_nothing_in_a_log(monkeypatch: pytest.MonkeyPatch):
     assert progress_of(monkeypatch, terminal=False, between=30.0) == ""
 
 
-def test_a_narrow_terminal_shows_the_end_of_a_long_label(monkeypatch: pytest.MonkeyPatch):
-    assert "…eights: images" in progress_of(monkeypatch, terminal=True)
+def test_a_narrow_terminal_shows_the_models_own_name(monkeypatch: pytest.MonkeyPatch):
+    assert "weights: images" in progress_of(monkeypatch, terminal=True)
 
 
 def test_work_of_unknown_length_is_named(monkeypatch: pytest.MonkeyPatch):
     assert "weights: images" in progress_of(monkeypatch, terminal=True, total=0)
+
+
+@pytest.mark.parametrize("later", [0, 40_000])
+def test_the_models_name_stays_visible_at_80_columns(monkeypatch: pytest.MonkeyPatch, later: int):
+    file = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=file, width=80, force_terminal=True))
+    with console.bar("openai/clip-vit-base-patch32: fairface-adults", 10_954, 0, later) as advance:
+        advance(345)
+    assert "clip-vit-base-patch32: f" in file.getvalue()
+
+
+def test_what_is_counted_is_named(monkeypatch: pytest.MonkeyPatch):
+    file = io.StringIO()
+    monkeypatch.setattr(console, "err", Console(file=file, width=80, force_terminal=False))
+    monkeypatch.setattr(console, "BETWEEN_LINES", 0.0)
+    with console.bar("apa: leaving people out", 20, 0, unit="parts") as advance:
+        advance(1)
+    assert "1 of 20 parts" in file.getvalue()

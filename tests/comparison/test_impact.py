@@ -51,6 +51,20 @@ def test_rates_and_ratios_are_those_of_fairlearn_by_category_and_intersection() 
             assert [one.group for one in mine if one.ratio is None] == [frame.by_group.idxmax()]
 
 
+OF_AIF360 = {"woman": 5 / 6, "b": 11 / 12, "c": 5 / 6, "man × b": 1, "man × c": 1, "woman × a": 1}
+OF_AIF360 |= {"woman × b": 5 / 6, "woman × c": 2 / 3}
+"""`disparate_impact` of aif360 0.6.1 for the people below, each group against the most selected one."""
+
+
+def test_ratios_are_those_that_aif360_gave_for_the_same_people() -> None:
+    people = range(66)
+    gender, race = [("woman", "man")[i % 2] for i in people], ["abc"[i // 2 % 3] for i in people]
+    images = pl.DataFrame({"image_id": [str(i) for i in people], "gender": gender, "race": race})
+    scores = np.array([i * 37 % 101 + 10 * (i % 2) + 3 * (i // 2 % 3) for i in people], np.float64)
+    found = measured(scores[:, None], images)
+    assert {one.group: one.ratio.value for one in found if one.ratio} == pytest.approx(OF_AIF360)
+
+
 def test_an_unfair_model_breaks_four_fifths_and_a_constant_one_treats_all_alike() -> None:
     images = table(120, RNG)
     unfair = np.where(images["gender"].to_numpy() == "woman", 0.0, 1.0)[:, None]

@@ -19,7 +19,7 @@ def test_what_comes_later_adds_up():
     told = []
     with followed_by(followed_by(lambda *asked: told.append(asked) or silent(*asked), 5), 7)("images", 3, 0, 1):
         pass
-    assert told == [("images", 3, 0, 13)]
+    assert told == [("images", 3, 0, 13, "images")]
 
 
 def test_an_error_in_the_work_is_not_swallowed():

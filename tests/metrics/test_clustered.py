@@ -37,7 +37,6 @@ def test_a_difference_of_cells_of_the_same_people_is_a_paired_interval():
     found = means.combined(np.array([[1.0, -1.0]]))
     low, high = stats.ttest_rel(first, second).confidence_interval()
     np.testing.assert_allclose((found.low[0, 0], found.high[0, 0]), (low, high))
-    assert found.p_value[0, 0] == pytest.approx(stats.ttest_rel(first, second).pvalue)
 
 
 def test_a_cell_of_nobody_and_one_of_four_people_have_no_interval():
@@ -63,15 +62,14 @@ def test_a_difference_of_independent_cells_is_welchs():
     found = means.combined(np.array([[1.0, -1.0]]))
     expected = stats.ttest_ind(first, second, equal_var=False)
     assert (found.low[0, 0], found.high[0, 0]) == pytest.approx(tuple(expected.confidence_interval()))
-    assert found.p_value[0, 0] == pytest.approx(expected.pvalue)
 
 
-def test_one_person_against_many_has_a_difference_but_no_interval_and_no_p():
+def test_one_person_against_many_has_a_difference_but_no_interval():
     """Nothing tells how far that one person's group spreads; it was taken to be known for certain."""
     means = CellMeans(rng(8).normal(size=40), np.repeat([0, 1], [1, 39]), np.arange(40), 2)
     found = means.combined(np.array([[1.0, -1.0]]))
     assert np.isfinite(found.value).all()
-    assert np.isnan([found.low, found.high, found.p_value]).all()
+    assert np.isnan([found.low, found.high]).all()
 
 
 def test_images_of_no_cell_count_for_nothing():

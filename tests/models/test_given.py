@@ -54,6 +54,18 @@ def test_a_loaded_model_scores_as_its_folder_does(
     assert trained.spec.digest != scorer.spec.digest, "a further state of the model is another model to the store"
 
 
+def test_no_bar_of_a_library_is_shown(tiny_model: Callable[[str], Path], capsys: pytest.CaptureFixture[str]):
+    transformers = pytest.importorskip("transformers")
+    folder = tiny_model("clip")
+    model = transformers.CLIPModel.from_pretrained(folder)
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    transformers.utils.logging.enable_progress_bar()
+    capsys.readouterr()
+    for given in ((model, processor), (processor, model)):
+        as_scorer(given, LoadOptions())
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_scorer_is_taken_as_it_is():
     scorer = NullScorer(3)
     assert scorer_of(scorer) is scorer

@@ -66,10 +66,8 @@ def percent_cell(row: Result | None, *, with_chance: bool = False, strong: bool 
 
 def ratio_cell(row: Result) -> Cell:
     """A ratio with its interval."""
-    interval = numbers.ratio_range(row)
-    return Cell(
-        numbers.ratio(row["value"], numbers.ratio_decimals(row)), "" if interval == ABSENT else interval, strong=True
-    )
+    text, interval = numbers.ratio(row["value"], numbers.ratio_decimals(row)), numbers.ratio_range(row)
+    return Cell(text, "" if interval == ABSENT else interval, strong=True)
 
 
 def notes_of(rows: list[Result]) -> tuple[str, ...]:

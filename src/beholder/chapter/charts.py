@@ -139,16 +139,13 @@ def forest(
     landmark: float | None = None,
     size: int = 70,
 ) -> Layers:
-    """Values with intervals: places down, in each a lane for every model or group, and one for published models.
-
-    A row's `chance` is drawn as a tick, `landmark` as a line.
-    """
+    """Values with intervals: places down, in each a lane for every model or group, and one for published models."""
+    # A row's `chance` is drawn as a tick, `landmark` as a line.
     lanes = [*order(rows, lane), *([PUBLISHED_LANE] if published else [])]
     scale, y = alt.Scale(domain=lanes), names_down(rows, down)
     marks = marks or series(rows, lane, alone=False)
-    base = chart(fields(rows, down, lane, *NUMBERS, "n")).encode(
-        y=y, yOffset=alt.YOffset(f"{lane}:N", scale=scale), color=marks.colour
-    )
+    offset = alt.YOffset(f"{lane}:N", scale=scale)
+    base = chart(fields(rows, down, lane, *NUMBERS, "n")).encode(y=y, yOffset=offset, color=marks.colour)
     points = base.mark_point(filled=True, size=size, opacity=1)
     layers = [whiskers(base), points.encode(x=x.x(), shape=marks.shape, tooltip=tooltip(down, lane))]
     if published:
@@ -216,10 +213,8 @@ def heatmap(
     room: float = 22,
     tips: Sequence[str | alt.Tooltip] = (),
 ) -> Layers:
-    """Cells whose colour is their distance from 0, which fades into the page at 0, so that it serves light and dark.
-
-    `lines` may have `headings` in bold among them; `text` is the format of the numbers, where cells are large enough.
-    """
+    """Cells whose colour is their distance from 0, which fades into the page at 0, so that it serves light and dark."""
+    # `lines` may have `headings` in bold among them; `text` is the format of the numbers, where cells are large enough.
     columns, lines = columns or order(cells, across), lines or order(cells, down)
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"

@@ -119,9 +119,8 @@ class Finding(NamedTuple):
     @property
     def p_value(self) -> float:
         """The smallest p of the differences that it reports; 1 where it reports none."""
-        return min(
-            (row["p_value"] for row in self.rows if row.get("verdict") == DIFFERENCE and row["p_value"]), default=1
-        )
+        found = (row["p_value"] for row in self.rows if row.get("verdict") == DIFFERENCE and row["p_value"])
+        return min(found, default=1)
 
     @property
     def distance(self) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 SIZES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 AT_ONCE = 2.0
+WIDE = 120  # columns from which on a bar is drawn, and its speed beside the time left
 BETWEEN_LINES = 30.0  # seconds: shorter work leaves no bar behind; a log gets a line as often as this
 
 
@@ -35,7 +37,8 @@ class Pace(progress.ProgressColumn):
 
     def render(self, task: progress.Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text(pace(speed, task.remaining or 0, self._later, self._unit) if speed else "", style="cyan")
+        text = pace(speed, task.remaining or 0, self._later, self._unit) if speed else ""
+        return Text(text.partition(", ")[2] if self._later and err.width < WIDE else text, style="cyan")
 
 
 def pace(speed: float, left: float, later: int, unit: str) -> str:
@@ -54,10 +57,11 @@ def bar(label: str, total: int, done: int, later: int = 0, unit: str = "images")
 def _bar(label: str, total: int, done: int, later: int, unit: str) -> Iterator[Advance]:
     """A bar, or a spinner if the length is unknown; what was over at once leaves no line behind."""
     text = progress.TextColumn("{task.description}", markup=False)
-    wide = [progress.BarColumn(bar_width=20)] if err.width >= 120 else []
+    wide = [progress.BarColumn(bar_width=20)] if err.width >= WIDE else []
     columns = (text, *wide, progress.MofNCompleteColumn(), Pace(unit, later))
     unknown = (progress.SpinnerColumn(), text, progress.TimeElapsedColumn())
-    began, room = time.monotonic(), max(12, err.width - (15 if not total else 75 if later else 45))
+    beside = 15 if not total else 45 if not later else 75 if err.width >= WIDE else 52  # columns of what else is shown
+    began, room = time.monotonic(), max(12, err.width - beside)
     with progress.Progress(*(columns if total else unknown), console=err, transient=not total) as shown:
         task = shown.add_task(shortened(label, room), total=total or None, completed=done)
 
@@ -102,8 +106,9 @@ def size(count: float) -> str:
 
 
 def shortened(label: str, room: int) -> str:
-    """A label that fits: its end says most."""
-    return label if len(label) <= room else "…" + label[1 - room :]
+    """A label that fits: the model's own name, which comes first, stays."""
+    label = label if len(label) <= room else re.sub(r"^\S*/", "", label)
+    return label if len(label) <= room else f"{label[: room - 1]}…"
 
 
 def upload_question(*, yes: bool) -> Callable[[str], bool]:

@@ -61,9 +61,7 @@ class Part(NamedTuple):
     exact: bool
     arrangements: float
     people: Ints  # of each number, the people of its smallest group
-    least: (
-        Floating  # the least that a margin may be, where a group has no spread: exact bounds of a bounded score; else 0
-    )
+    least: Floating  # the least margin, where a group has no spread: exact bounds of a bounded score; else 0
     skew: Floating | float = 0.0  # skewness of the number's error: its interval reaches farther to one side (Hall 1992)
     sides: tuple[Floating, Floating] | None = None
     """The values whose difference each number is, within the strata: of the first group, and of the second."""

@@ -207,8 +207,7 @@ def crossing(first: Groups, second: Groups) -> Groups:
 
 def crossings(groups: Sequence[Groups]) -> Iterator[tuple[Groups, Groups, Groups]]:
     """Every two attributes, and their crossing."""
-    for first, second in combinations(groups, 2):
-        yield first, second, crossing(first, second)
+    yield from ((first, second, crossing(first, second)) for first, second in combinations(groups, 2))
 
 
 def natural(name: str) -> list[tuple[float, str]]:
@@ -310,9 +309,8 @@ def _coincides(groups: Groups, cells: Codes, people: People) -> bool:
 
 def _dummies(filled: pl.DataFrame, labels: Sequence[str]) -> Array:
     columns = [group_by(filled, (name,)) for name in labels]
-    return np.concatenate(
-        [(each.codes[:, None] == np.arange(1, len(each.names))).astype(np.float64) for each in columns], axis=1
-    )
+    members = [each.codes[:, None] == np.arange(1, len(each.names)) for each in columns]
+    return np.concatenate(members, axis=1).astype(np.float64)
 
 
 def _estimable(groups: Groups, design: Array, inside: Mask) -> bool:

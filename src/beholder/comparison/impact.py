@@ -5,6 +5,7 @@ columns and attributes are one family; each has its bounds from the test of "the
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +33,8 @@ class Impact(NamedTuple):
 
 
 def selected(values: Array, people: People) -> Array:
-    """1 for pictures of people above the median person, else 0, NaN without a score; `[n_images, n_columns]`.
-
-    Where nobody lies above it (more than half have the highest score), those at the median are selected.
-    """
+    """1 for pictures of people above the median person, else 0, NaN without a score; `[n_images, n_columns]`."""
+    # Where nobody lies above it (more than half have the highest score), those at the median are selected.
     marks = np.full(values.shape, np.nan)
     for column, scores in enumerate(values.T):
         there = ~np.isnan(scores)
@@ -53,11 +52,8 @@ def impacts(
 ) -> Iterator[Impact]:
     """Every group of every attribute in every column, judged together."""
     marks = selected(values, people)
-    own = {"shuffles": shuffles, "bounds": (0.0, 1.0)}
-    parts = [
-        compare_groups(marks, groups, people, rng, contrasts=groups.pair_weights(), **own)  # type: ignore[arg-type]
-        for groups in every
-    ]
+    made = partial(compare_groups, marks, people=people, rng=rng, shuffles=shuffles, bounds=(0.0, 1.0))
+    parts = [made(groups=groups, contrasts=groups.pair_weights()) for groups in every]
     for groups, part, judged in zip(every, parts, judge(parts), strict=True):
         for column in range(values.shape[1]):
             yield from _of_groups(marks[:, column], groups, people, part, judged, column)

@@ -79,10 +79,9 @@ def units_of(values: Array, groups: Groups, people: People, strata: Strata) -> U
 
 
 class ShuffledGroups:
-    """The groups' codes of all images as shuffles of people make them: for statistics that no mean tells.
+    """The groups' codes of all images as shuffles of people make them: for statistics that no mean tells."""
 
-    People change groups within cells of the strata, also where these are thin: a rank has no residual.
-    """
+    # People change groups within cells of the strata, also where these are thin: a rank has no residual.
 
     def __init__(
         self, groups: Groups, people: People, rng: np.random.Generator, strata: Strata | None, shuffles: int = SHUFFLES
@@ -170,10 +169,8 @@ class _Estimates(NamedTuple):
 def _estimates(
     means: Array, powers: Powers, size: Array, contrasts: Array, shares: tuple[Array, Array], free: float
 ) -> _Estimates:
-    """From groups' means, and sums of stretched residuals, their squares and cubes: `[…, n_groups, n_columns]`.
-
-    `shares` are what each group's spread, and its skewness, weigh in the error of each contrast.
-    """
+    """From groups' means, and sums of stretched residuals, their squares and cubes: `[…, n_groups, n_columns]`."""
+    # `shares` are what each group's spread, and its skewness, weigh in the error of each contrast.
     n, (sums, squares, cubes), (spreads, skews) = size[:, None], powers, shares
     centre = sums / n
     third = cubes - centre * (3 * squares - 2 * n * centre * centre)
@@ -259,10 +256,8 @@ def each_stratum(
     bounds: tuple[float, float] | None = None,
     against_rest: bool = False,
 ) -> dict[str, Part]:
-    """Every two groups within each stratum in which both have five people: opposite effects do not cancel there.
-
-    With `against_rest` each group is compared with all others together, which takes less time where groups are many.
-    """
+    """Every two groups within each stratum in which both have five people: opposite effects do not cancel there."""
+    # With `against_rest` each group is compared with all others together, which takes less time where groups are many.
     if strata.crossed is None:
         return {}
     parts = {}
@@ -357,9 +352,8 @@ class _Moves:
         np.put_along_axis(places, permutations, np.arange(permutations.shape[1])[None], axis=1)
         left, wide = (part.T[:, places].swapaxes(0, 1) for part in (self._left, self._wide))
         weights = self._member if self._weights is None else self._weights.T
-        sums, squares, cubes = (
-            (part @ self._member).swapaxes(1, 2) for part in (wide, wide * wide, wide * wide * wide)
-        )
+        powers = wide, wide * wide, wide * wide * wide
+        sums, squares, cubes = ((part @ self._member).swapaxes(1, 2) for part in powers)
         return (left @ weights).swapaxes(1, 2), (sums, squares, cubes)
 
 

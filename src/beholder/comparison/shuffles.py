@@ -37,10 +37,8 @@ class Shuffles:
         self.count = round(self.arrangements) if self.exact else count
 
     def parts(self) -> Iterator[Codes]:
-        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`.
-
-        Exact ones begin with the labels as they are.
-        """
+        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`."""
+        # Exact ones begin with the labels as they are.
         size = max(1, HELD // max(1, len(self._labels)))
         if self.exact:
             whole = np.array(list(self._all()), dtype=np.intp)
@@ -98,6 +96,7 @@ def _arranged(labels: list[int]) -> Iterator[tuple[int, ...]]:
         current[i + 1 :] = current[:i:-1]
 
 
+MOST_FLIPS = 1000  # units whose flips a float can count; more are as good as endless
 NOTHING = 1e-6  # relative to the difference: spreads below this are rounding errors
 
 
@@ -122,7 +121,8 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     """
     units, known = len(shares), ~np.isnan(shares).any(axis=0)
     shares, weights = np.where(known, shares, 0.0), np.where(known, weights, 0.0)
-    exact = 2.0**units <= shuffles
+    ways = 2.0 ** min(units, MOST_FLIPS)
+    exact = ways <= shuffles
     if exact:
         signs = np.asarray(1.0 - 2.0 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1), dtype=np.float64)
     else:
@@ -132,11 +132,11 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     scale, largest = family.largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
     moving = np.where(known, (np.abs(shares) > 0).sum(axis=0), 0)
     # Where nobody's share moves, all are alike: nothing differs, however few could have.
-    people = np.where(moving > 0, np.where(2.0**moving < FEWEST_ARRANGEMENTS, 0, moving), (weights > 0).sum(axis=0))
+    people = np.where(moving > 0, np.where(moving < np.log2(FEWEST_ARRANGEMENTS), 0, moving), (weights > 0).sum(axis=0))
     # If a share q of people did not differ, n units would all differ alike with probability (1 − q)ⁿ.
     least = np.where(error[0] > 0, 0.0, np.abs(value[0]) * (1 - SURE ** (1 / np.maximum(moving, 1))))
     made = np.where(known, value[0], np.nan), error[0], freedom[0], deviate
-    return Part(*made, scale, largest, exact, 2.0**units, people, least)
+    return Part(*made, scale, largest, exact, ways, people, least)
 
 
 def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Array, Array]:

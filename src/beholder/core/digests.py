@@ -116,7 +116,7 @@ class FileDigests:
         good = {stamp: value for stamp, value, mark in rows if mark == _seal(stamp, value)}
         wrong = [f"{self._memory}: {len(rows) - len(good)} rows have a wrong seal."] if len(good) < len(rows) else []
         here = [(path, good[stamp]) for stamp in good if self._stamp(path := stamp.partition("\0")[0]) == stamp]
-        with progress("checking remembered files", len(here), 0) as advance:
+        with progress("checking remembered files", len(here), 0, unit="files") as advance:
             for (path, value), now in zip(here, _by_threads(self._digest_of, [path for path, _ in here]), strict=True):
                 advance(1)
                 if now not in (value, None):

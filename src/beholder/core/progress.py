@@ -20,18 +20,20 @@ class Progress(Protocol):
     `later` is how many more come after this bar in the same run, for the time that is left in all.
     """
 
-    def __call__(self, label: str, total: int, done: int, later: int = 0) -> AbstractContextManager[Advance]: ...
+    def __call__(
+        self, label: str, total: int, done: int, later: int = 0, unit: str = "images"
+    ) -> AbstractContextManager[Advance]: ...
 
 
 @contextmanager
-def silent(label: str, total: int, done: int, later: int = 0) -> Iterator[Advance]:
+def silent(label: str, total: int, done: int, later: int = 0, unit: str = "images") -> Iterator[Advance]:
     """Nobody is watching."""
     yield lambda count, note="": None
 
 
 def followed_by(progress: Progress, more: int) -> Progress:
     """The same progress, in work after which `more` are still to come."""
-    return lambda label, total, done, later=0: progress(label, total, done, later + more)
+    return lambda label, total, done, later=0, unit="images": progress(label, total, done, later + more, unit)
 
 
 # Memory

@@ -40,14 +40,6 @@ def draw_plain(canvas: Canvas, head: Head) -> None:
     canvas.stroke(collar, 0.022, darker(colour, 0.82), taper=0.15)
 
 
-def draw_lapels(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
-    n = head.face.neck
-    left = [*centred("-1.25,0.672 -2.0,0.74 -1.55,0.785 -1.7,0.80", n), (0.5, depth), (0.5 - n * 0.62, 0.76)]
-    for side in (left, mirrored(left)):
-        canvas.polygon([(x + 0.004, y + 0.007) for x, y in side], darker(colour, 0.66), 0.6)
-        canvas.polygon(side, cloth_field(mix(colour, (255, 255, 255), 0.25), head.light))
-
-
 def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None:
     """A shirt front with two collar points, showing in a V that ends at `depth`."""
     n = head.face.neck
@@ -62,9 +54,12 @@ def draw_shirt(canvas: Canvas, head: Head, colour: Colour, depth: float) -> None
 def draw_doctor(canvas: Canvas, head: Head) -> None:
     draw_body(canvas, head, WHITE)
     draw_shirt(canvas, head, (142, 180, 206), 0.93)
-    draw_lapels(canvas, head, WHITE, 0.955)
-    canvas.stroke([(0.5, 0.955), (0.5, 1.01)], 0.006, darker(WHITE, 0.72), taper=0)
     n = head.face.neck
+    lapel = [*centred("-1.25,0.672 -2.0,0.74 -1.55,0.785 -1.7,0.80", n), (0.5, 0.955), (0.5 - n * 0.62, 0.76)]
+    for side in (lapel, mirrored(lapel)):
+        canvas.polygon([(x + 0.004, y + 0.007) for x, y in side], darker(WHITE, 0.66), 0.6)
+        canvas.polygon(side, cloth_field(mix(WHITE, (255, 255, 255), 0.25), head.light))
+    canvas.stroke([(0.5, 0.955), (0.5, 1.01)], 0.006, darker(WHITE, 0.72), taper=0)
     tube = [*centred("-1.35,0.668 -1.75,0.76 -1.2,0.87", n), (0.5 + 0.01, 0.90)]
     tube += centred("1.2,0.87 1.75,0.76 1.35,0.668", n)
     canvas.stroke(tube, 0.019, (46, 58, 72), taper=0)

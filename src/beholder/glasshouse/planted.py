@@ -87,11 +87,9 @@ _BY_ITEM = {planted.item: planted for planted in PLANTED_OBJECTS}
 
 @lru_cache(maxsize=64)
 def expected_average_precision(whole: int, glimpsed: int, without: int) -> float:
-    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`.
-
-    The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
-    the precision there is (whole + k) / (whole + r).
-    """
+    """Expected average precision where `whole` come first and `glimpsed` lie by chance among those `without`."""
+    # The k-th glimpsed of them stands at place r among the rest with probability C(r−1, k−1) C(m−r, g−k) / C(m, g), and
+    # the precision there is (whole + k) / (whole + r).
     rest = glimpsed + without
     by_chance = sum(
         comb(r - 1, k - 1) * comb(rest - r, glimpsed - k) / comb(rest, glimpsed) * (whole + k) / (whole + r)
@@ -116,11 +114,8 @@ def implied_gap(item: str) -> float:
 def implied_matched_gap(item: str) -> float:
     """The gap were a thing as frequent in one group as in the other: both at one half of the pictures."""
     planted, half = _BY_ITEM[item], EACH // 2
-    rates = {group: planted.whole[group] / planted.wearers[group] for group in planted.wearers}
-    man, woman = (
-        expected_average_precision(round(half * rates[group]), half - round(half * rates[group]), half)
-        for group in ("man", "woman")
-    )
+    whole = {group: round(half * (planted.whole[group] / planted.wearers[group])) for group in planted.wearers}
+    man, woman = (expected_average_precision(whole[group], half - whole[group], half) for group in ("man", "woman"))
     return man - woman
 
 
@@ -200,9 +195,8 @@ def group_means(attribute: str, trait: str) -> dict[str, float]:
     """Mean planted P(Yes) of every group of an attribute over the 120 faces."""
     values: dict[str, list[float]] = {}
     for row in faces():
-        answer = p_yes(
-            trait, row["gender"], int(row["skin_tone"]), row["age_years"], pose=row["pose"], lighting=row["lighting"]
-        )
+        turned = {"pose": row["pose"], "lighting": row["lighting"]}
+        answer = p_yes(trait, row["gender"], int(row["skin_tone"]), row["age_years"], **turned)
         values.setdefault(row[attribute], []).append(answer)
     return {group: sum(answers) / len(answers) for group, answers in values.items()}
 
@@ -217,7 +211,7 @@ class PlantedRating(NamedTuple):
 RATERS, SCATTER = 12, 12.0  # raters of each face, and how far they scatter, in points of 0 to 100
 PLANTED_RATINGS = {
     "jealous": PlantedRating("mirrors", -60.0),
-    "thoughtful": PlantedRating("exaggerates", -6.0),
+    "thoughtful": PlantedRating("exaggerates", -2.5),
     "brave": PlantedRating("invents", 0.0),
     "honest": PlantedRating("ignores", 40.0),
 }
@@ -269,16 +263,9 @@ def people() -> list[Entry]:
     things, rows = {side: worn_and_glimpsed(side) for side in PRESENTATIONS}, list[Entry]()
     for index, side in product(range(SETTINGS), PRESENTATIONS):
         worn, glimpsed = (each[index] for each in things[side])
-        portrait = Portrait(
-            side,
-            age=AGES[index // len(COMBINATIONS)],
-            skin_tone=1 + index * 3 % 10,
-            smiling=index * 2 % 5,
-            lighting=index // 2 % 3 - 1,
-            pose=index // 3 % 3 - 1,
-            identity=OBJECT_IDENTITIES + len(rows),
-            worn=worn - glimpsed,
-        )
+        age, tone, identity = AGES[index // len(COMBINATIONS)], 1 + index * 3 % 10, OBJECT_IDENTITIES + len(rows)
+        smiling, lighting, pose = index * 2 % 5, index // 2 % 3 - 1, index // 3 % 3 - 1
+        portrait = Portrait(side, age, tone, smiling, lighting, pose, identity, worn=worn - glimpsed)
         who = {"gender": side, "age": portrait.age, "skin_tone": portrait.skin_tone, **drawn_columns(portrait)}
         lists = {"worn": worn, "glimpsed": glimpsed}
         wears = {name: "+".join(item for item in WORN if item in items) for name, items in lists.items()}

@@ -54,17 +54,10 @@ FAMILY_NAMES = tuple(
     """.split()
 )
 
-DEFAULT_LEVELS: dict[str, tuple[Any, ...]] = {
-    "presentation": PRESENTATIONS,
-    "age": (25, 45, 65),
-    "skin_tone": (2, 6, 9),
-    "smiling": (0, 2, 4),
-    "lighting": (0,),
-    "pose": (0,),
-    "identity": tuple(range(10)),
-    "outfit": ("plain",),
-    "worn": (frozenset(),),
-}
+Levels = dict[str, tuple[Any, ...]]
+DEFAULT_LEVELS: Levels = {"presentation": PRESENTATIONS, "age": (25, 45, 65), "skin_tone": (2, 6, 9)}
+DEFAULT_LEVELS |= {"smiling": (0, 2, 4), "lighting": (0,), "pose": (0,)}
+DEFAULT_LEVELS |= {"identity": tuple(range(10)), "outfit": ("plain",), "worn": (frozenset(),)}
 
 
 def factorial(**levels: Iterable[Any]) -> list[Portrait]:
@@ -118,14 +111,8 @@ def balanced(branch: str, attribute: str, levels: tuple[Any, ...]) -> list[Any]:
 def occupation_rows(branch: str) -> list[Row]:
     """Sixty pictures of sixty people at one kind of work: a woman and a man in each of thirty settings."""
     work, first = BRANCH_OCCUPATIONS[branch], RESIDENT_IDENTITIES + 100 * list(BRANCH_OCCUPATIONS).index(branch)
-    levels = {
-        "age": (25, 35, 45, 55, 65, 75),
-        "skin_tone": tuple(range(1, 11)),
-        "smiling": tuple(range(5)),
-        "lighting": (-2, -1, 0, 1, 2),
-        "pose": (-2, -1, 0, 1, 2),
-        "item": WORN,
-    }
+    levels: Levels = {"age": (25, 35, 45, 55, 65, 75), "skin_tone": tuple(range(1, 11)), "smiling": tuple(range(5))}
+    levels |= {"lighting": (-2, -1, 0, 1, 2), "pose": (-2, -1, 0, 1, 2), "item": WORN}
     rows: list[Row] = []
     for *setting, item in zip(*(balanced(branch, *level) for level in levels.items()), strict=True):
         for presentation in PRESENTATIONS:
@@ -234,13 +221,8 @@ def faces() -> list[Row]:
 
 # Design: every portrait has, for every attribute, others that differ in it alone
 
-LEVELS: dict[str, tuple[int, ...]] = {
-    "skin_tone": (2, 9),
-    "age": (25, 45, 65),
-    "smiling": (0, 2, 4),
-    "lighting": (-2, 0, 2),
-    "pose": (-2, 0, 2),
-}
+LEVELS: Levels = {"skin_tone": (2, 9), "age": (25, 45, 65), "smiling": (0, 2, 4)}
+LEVELS |= {"lighting": (-2, 0, 2), "pose": (-2, 0, 2)}
 
 
 def design(identities: int = 10) -> list[Row]:

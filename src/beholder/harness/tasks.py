@@ -22,7 +22,7 @@ try:
     from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
     from inspect_ai.solver import TaskState
 except ImportError as error:
-    raise MissingExtra("Tasks for inspect_ai", "inspect") from error
+    raise MissingExtra("A task for inspect_ai", "inspect") from error
 
 INSTALLED = "site-packages" in __file__
 """inspect_ai itself writes `beholder/` before the names of an installed package, but not of one in a clone."""
@@ -49,8 +49,8 @@ def _task(study: str) -> Callable[..., Task]:
         words = questions.instruction.yes, questions.instruction.no
         samples = []
         for image, text, about in questions.each(Path(PICTURES.name), choices=list(words)):
-            content = [ContentImage(image=image), ContentText(text=text)]
-            samples.append(Sample(input=[ChatMessageUser(content=content)], metadata=about))
+            asked = ChatMessageUser(content=[ContentImage(image=image), ContentText(text=text)])
+            samples.append(Sample(input=[asked], metadata=about))
         answers = {"temperature": 1.0, "top_p": 1.0, "max_tokens": WORDS}
         tokens = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": TOP}
         return Task(

@@ -7,22 +7,21 @@ from typing import Any
 
 from PIL import Image
 
-Doc = Mapping[str, Any]
 
-
-def doc_to_visual(doc: Doc) -> list[Image.Image]:
+def doc_to_visual(doc: Mapping[str, Any]) -> list[Image.Image]:
     """The picture."""
     return [Image.open(doc["image"]).convert("RGB")]
 
 
-def process_results(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
     """What the log has to say of an answer, and P(yes)."""
     about = json.loads(doc["about"])
-    if isinstance(results[0], str):
+    if about["beholder"]["draws"]:
         words = results[0].split()
         value = float(bool(words) and words[0].strip("\"'*`.,;:!?)]").lower() == about["answers"][0].lower())
-    else:  # log-likelihoods of all spellings, those of the agreeing answer first
-        value = sum(exp(each[0]) for each in results[: len(results) // 2])
+    else:  # log-likelihoods of all spellings, those of the agreeing answer first; as pairs, or as texts of pairs
+        logs = [float(str(each).strip("([").split(",")[0]) for each in results]
+        value = sum(map(exp, logs[: len(logs) // 2]))
         about["choices"] = doc["choices"]
     return {"beholder": {**about, "p_yes": value}}
 

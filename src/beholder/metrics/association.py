@@ -91,10 +91,8 @@ def descending(scores: AnyArray, rng: np.random.Generator | None = None, *, rele
 
 
 def skew_at_k(ranking: Integers, desired: AnyArray, k: int) -> Array:
-    """ln(share of each group among the first `k` / its desired share); −∞ where there is none of it.
-
-    `ranking[..., place]` is the group of the image at that place, from the first.
-    """
+    """ln(share of each group among the first `k` / its desired share); −∞ where there is none of it."""
+    # `ranking[..., place]` is the group of the image at that place, from the first.
     top = np.asarray(ranking)[..., :k]
     shares = np.stack([(top == group).sum(axis=-1) for group in range(len(desired))], axis=-1) / k
     with np.errstate(divide="ignore"):
@@ -102,10 +100,8 @@ def skew_at_k(ranking: Integers, desired: AnyArray, k: int) -> Array:
 
 
 def ndkl(ranking: Integers, desired: AnyArray) -> Array:
-    """Kullback–Leibler divergence of every prefix from `desired`, weighted by 1/log2(place + 1), normalised.
-
-    `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
-    """
+    """Kullback–Leibler divergence of every prefix from `desired`, weighted by 1/log2(place + 1), normalised."""
+    # `ranking[..., place]` is the group of the image at that place, from the first; every image has a group.
     codes = np.asarray(ranking)
     places = np.arange(1, codes.shape[-1] + 1)
     discount = 1 / np.log2(places + 1)

@@ -161,10 +161,8 @@ def prevalences(scores: Floating, present: Mask) -> Floating:
 
 
 def measured(scores: Floating, present: Mask, sets: Sequence[Mask], *, importance: Floating | None = None) -> Precision:
-    """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`.
-
-    `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
-    """
+    """Average precision of every set of pictures and every concept, `[n_sets, n_concepts]`."""
+    # `importance` is what each picture counts, `[n_sets, n_images, n_concepts]`; 1 unless given.
     precisions = np.full((2, len(sets), scores.shape[1], 1), np.nan)
     _measure(scores, present, rankings_of(scores, present, sets, importance), np.ones((len(scores), 1)), precisions)
     return Precision(*precisions[..., 0])

@@ -215,10 +215,9 @@ def _reach(errors: _Errors, squares: Floating, value: float, level: float) -> Re
 
 
 class MatchedBins:
-    """The same for any number of sets of these pictures, such as groups with shuffled labels: one sparse product.
+    """The same for any number of sets of these pictures, such as groups with shuffled labels: one sparse product."""
 
-    Every picture counts as a person of their own.
-    """
+    # Every picture counts as a person of their own.
 
     def __init__(self, confidence: Floating, present: Mask, prevalence: float) -> None:
         off = np.asarray(confidence, dtype=np.float64) - present

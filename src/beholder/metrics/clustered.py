@@ -17,13 +17,12 @@ from beholder.metrics.intervals import FEWEST
 
 
 class Estimates(NamedTuple):
-    """Values with 95 % intervals, p of "it is 0" and the images behind them; NaN below five clusters."""
+    """Values with 95 % intervals and the images behind them; NaN below five clusters."""
 
     value: Array
     low: Array
     high: Array
     n: Ints
-    p_value: Array
 
 
 class CellMeans:
@@ -80,9 +79,7 @@ def _bounds(value: Array, variance: Array, free: Array, few: Mask, n: Ints) -> E
     error, free = np.sqrt(variance), np.broadcast_to(np.maximum(free, 1.0), variance.shape)
     error[few] = np.nan
     margin = special.stdtrit(free, 0.975) * error
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p_value = 2 * special.stdtr(free, -np.abs(value / error))
-    return Estimates(value, value - margin, value + margin, n, p_value)
+    return Estimates(value, value - margin, value + margin, n)
 
 
 def indicator(codes: Integers, count: int) -> Any:

@@ -253,8 +253,7 @@ def _wording_sums(scores: Array) -> tuple[Array, Array]:
 
 def _column_blocks(scores: AnyArray) -> Iterator[AnyArray]:
     width = max(1, BLOCK_CELLS // max(1, scores.shape[0] * scores.shape[2]))
-    for start in range(0, scores.shape[1], width):
-        yield scores[:, start : start + width]
+    yield from (scores[:, start : start + width] for start in range(0, scores.shape[1], width))
 
 
 def friedman(scores: AnyArray) -> GroupTest:

@@ -211,10 +211,8 @@ def wilson_interval(hits: float, n: float, level: float = 0.95) -> Interval:
 
 
 def log_odds_interval(value: float, error: float, freedom: float, level: float = 0.95) -> Interval:
-    """Student's interval of a number between 0 and 1, on the log-odds; NaN without an error or at 0 and 1 themselves.
-
-    `freedom` is how much the error itself is worth, in degrees of freedom.
-    """
+    """Student's interval of a number between 0 and 1, on the log-odds; NaN without an error, at 0 and at 1."""
+    # `freedom` is how much the error itself is worth, in degrees of freedom.
     if not 0 < value < 1 or not error > 0 or not freedom > 0:
         return NONE
     margin = float(stdtrit(freedom, (1 + level) / 2)) * error / (value * (1 - value))

@@ -210,9 +210,12 @@ def _saved(model: Module, processors: Sequence[Processor], options: LoadOptions,
     """A model of transformers, saved and opened like any folder: with the same checks, and the same scores."""
     if not all(hasattr(each, "save_pretrained") for each in processors):
         raise UsageError(f"{_described(tuple(processors))} is not a processor of transformers.")
+    from beholder.models.checkpoint.checkpoint import captured_warnings  # needs transformers
+
     with tempfile.TemporaryDirectory(prefix="beholder-model-") as folder:
-        for part in (model, *processors):
-            part.save_pretrained(folder)
+        with captured_warnings():
+            for part in (model, *processors):
+                part.save_pretrained(folder)
         called = name or getattr(model.config, "name_or_path", "") or type(model).__name__
         scorer = open_folder(Path(folder), called, options)
     return decoding_on_gpu(scorer) if options.decode == "gpu" else scorer

@@ -212,7 +212,7 @@ def _answer(subject: str, findings: list[Finding], *, several: bool) -> Answer:
     # One line of every model or finding comes before the second of any.
     first = [each for each in contrasts if each[1] is each[0].contrasts[0]] if len(models) > 1 else contrasts
     several_studies = len({each.study for each in findings}) > 1
-    drawn = [*first, *(each for each in contrasts if each not in first)][: MOST_BARS - (len(models) > 1)]
+    drawn = [*first, *(each for each in contrasts if each not in first)][: MOST_BARS - 2 * (len(models) > 1)]
     bars = bars_of(drawn, several=len(models) > 1, studies=several_studies)
     more = f"All {len(findings)} answers" if len(findings) > 1 else "How it was found"
     return Answer(subject, about, lead, text, bars, more, f"answer-{lead.id}")

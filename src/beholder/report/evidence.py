@@ -49,7 +49,8 @@ def document(report: Report) -> list[Part]:
     ratios: list[Block] = [
         "Share of a group's people who score above the median person, over that of the most selected group. Below 0.8 "
         "breaks the four-fifths rule, if the prompt is one that people would want to score high on. Intervals and p "
-        "hold for all ratios together; the most selected group has none.",
+        "hold for all ratios together; the most selected group has none. Where nobody lies above the median, those at "
+        "it count; groups of fewer than five people are left out.",
         Table(("Model", "Data", *header), impact) if impact else f"There are {OWN}.",
     ]
     mapped: list[Part] = [(each["title"], [_mapping(each["items"], bool(impact))]) for each in read["framework"]]

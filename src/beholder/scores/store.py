@@ -259,7 +259,7 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
     """Check all blocks of a shelf; the number of different keys on it."""
     blocks = list(shelf.blocks())
     keys: set[str] = set()
-    with progress(f"{model}: checking {shelf.folder.name}", len(blocks), 0) as advance:
+    with progress(f"{model}: checking {shelf.folder.name}", len(blocks), 0, unit="blocks") as advance:
         for path in blocks:
             try:
                 own = shelf.keys(path)

@@ -290,7 +290,7 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
     off = [gap for gap in own if gap.departure["verdict"] == DIFFERENCE and gap.kind in ANSWERS]
     first = (off or own)[0]
     kind, trait = first.kind or "", first.people["concept"]
-    group, against = plural(str(first.people["group"])), plural(str(first.people["against"]))
+    group, against = _who(first.people["group"]), _who(first.people["against"])
     more, less = (group, against)[:: 1 if first.model["value"] > 0 else -1]
     apart = f"{group} less {against}: people {_number(first.people['value'])}, model {_number(first.model['value'])}"
     p_value = "" if first.departure["p_value"] is None else f", p {numbers.row_p_value(first.departure)}"
@@ -306,6 +306,10 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
     rows = [gap.departure for gap in (off or own)]
     told = {"verdict": verdict, "effect": abs(rows[0]["value"]), "more": rows[1:8], "answer": answer}
     return finding(rows[0], "mirror", headline, f"{what}; widest: {size}.", **told)._replace(card=f"People, {label}")
+
+
+def _who(group: str) -> str:
+    return plural(group) if group == REST or plural(group) != group else f"people labelled {group}"
 
 
 def mirror_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -356,15 +360,15 @@ def _cell(row: Result | None) -> Cell:
 
 def mirror_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """People and the model, trait by trait: two marks where their gaps stand."""
-    every = gaps_of(part)
+    every, answered = sorted(gaps_of(part), key=lambda gap: gap.departure["verdict"] != DIFFERENCE), set[str]()
     for label, group in dict.fromkeys((gap.people["subset"], gap.people["group"]) for gap in every):
         own = [gap for gap in every if (gap.people["subset"], gap.people["group"]) == (label, group)][:20]
         sides = (("people", 0), ("model", 1))
         rows = [{**gap[at], "subset": gap[at]["concept"], "model": name} for gap in own for name, at in sides]
-        against = plural(str(own[0].people["against"]))
-        title = (
-            f"{plural(str(group))} less {against}: {sum(gap.kind is not None for gap in own)} traits tell them apart"
-        )
+        ends, told = (group, own[0].people["against"]), sum(gap.kind is not None for gap in own)
+        title = f"{' less '.join(map(_who, ends))}: {told} traits tell them apart"
         caption = "In standard deviations; the traits on which people and the model differ most. Line: no difference."
-        drawing = forest(rows, Axis("standard deviations"), landmark=0.0)
-        yield Figure(f"mirror-{label}-{group}", title, caption, drawing, "people", answers=("mirror", label))
+        drawing = forest(rows, Axis("standard deviations", scale={"domain": [-4, 4], "clamp": True}), landmark=0.0)
+        answers = () if label in answered else ("mirror", label)
+        answered.add(label)
+        yield Figure(f"mirror-{label}-{group}", title, caption, drawing, "people", answers=answers)

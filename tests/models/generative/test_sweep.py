@@ -27,7 +27,8 @@ QUICK = ("cosmos3_omni", "fuyu", "hunyuan_vl", "minimax_m3_vl", "mistral4", "mol
 SLOW = (
     *("blip-2", "cosmos3_edge", "florence2", "git", "llava", "llava_onevision", "mllama", "qianfan_ocr", "qwen3_5"),
     *("deepseek_ocr2", "emu3", "gemma4_unified", "inkling_mm_model", "nemotron_h_omni", "pp_chart2table"),
-    *("qwen3_omni_moe_thinker", "step3p7", "unlimited_ocr"),
+    *("qwen3_omni_moe_thinker", "step3p7", "unlimited_ocr", "aya_vision", "exaone4_5", "glm_ocr", "idefics2", "janus"),
+    *("hyperclovax_vision_v2", "kimi_k25", "mistral_large4", "ovis2", "paddleocr_vl", "video_llama_3", "video_llava"),
 )
 LISTED = {each.model_type: each for each in architectures() if each.task == generative.TASK}
 
@@ -43,6 +44,7 @@ def test_every_listed_architecture_is_known_as_one_that_answers_in_words() -> No
     assert [one for one in told if family_of(one).name != "generative"] == []
 
 
+@pytest.mark.filterwarnings("ignore:.*image_patches", "ignore:__array__ implementation")  # transformers' own
 @pytest.mark.parametrize("model_type", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_sweep_finds_what_the_list_says(model_type: str, tmp_path: Path) -> None:
     (case,) = (case for case in generative.cases() if case.model_type == model_type)
@@ -94,3 +96,12 @@ def test_a_model_whose_positions_follow_from_the_kinds_of_tokens_is_asked_for_th
     monkeypatch.setitem(MODEL_TYPES, "qwen2_5_vl", MODEL_TYPES["cosmos3_edge"])
     loaded.encode_alone(Image.new("RGB", (40, 30)), "?")
     assert asked == [True]
+
+
+def test_a_mask_that_the_text_brings_too_is_the_texts() -> None:
+    """As with Kosmos 2.5: the same name would be of the picture that was shown first."""
+    from beholder.models.generative.processor import PictureProcessor
+
+    pictures = PictureProcessor(lambda images, **options: {"flattened_patches": 1, "attention_mask": 1})
+    pictures([Image.new("RGB", (4, 4))])
+    assert pictures.made == {"flattened_patches"}

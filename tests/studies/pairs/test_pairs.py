@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from beholder.calibration.claims import Cell, claims, measured, true_values
-from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE, comparison_at, judge
+from beholder.comparison.shuffles import compare_pairs
 from beholder.core.errors import BeholderError, DataError
 from beholder.core.results import Row, results_table
 from beholder.datasets import load_dataset
@@ -140,6 +141,12 @@ def test_few_scenes_are_taken_exactly():
         gaps(rows_of(lambda image, order: "+" if image["gender"] == "man" else "-", scenes(5)))["gender"].verdict
         == TOO_LITTLE
     )
+
+
+def test_more_scenes_than_a_float_can_count_the_arrangements_of():
+    even = np.full((1100, 1), 1 / 1100)
+    (judged,) = judge([compare_pairs(even * np.linspace(0.1, 0.3, 1100)[:, None], even, np.random.default_rng(1), 99)])
+    assert (comparison_at(judged, 0).verdict, comparison_at(judged, 0).value) == (DIFFERENCE, pytest.approx(0.2))
 
 
 def test_statements_are_read_as_a_share_of_belief():

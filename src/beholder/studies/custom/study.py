@@ -16,7 +16,7 @@ import polars as pl
 from beholder.comparison.family import DIFFERENCE, Comparison, Judged, Part, comparison_at, judge
 from beholder.comparison.groups import COLUMNS as PERSON_COLUMNS
 from beholder.comparison.groups import REST, Groups, Strata, additive_strata, crossings, groups_of, people_of, strata_of
-from beholder.comparison.impact import MOST_SELECTED, Impact, impacts
+from beholder.comparison.impact import MOST_SELECTED, impacts
 from beholder.comparison.means import compare_groups, compare_slopes, each_stratum
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
@@ -77,9 +77,9 @@ class Family:
         every = groups_of(images, list(dict.fromkeys([*(column_in(images, name) for name in by), *self.within])))
         self._labels = pl.DataFrame({each.attribute: each.labels() for each in every})
         self.by = [each.attribute for each in every if each.attribute not in self.within]
-        scored = np.asarray(~np.isnan(self.values).all(axis=1))
+        self._scored = np.asarray(~np.isnan(self.values).all(axis=1))
         whole = [each for each in every if each.attribute in self.by]
-        self.groups = [large for each in whole if len((large := each.large(self.people, scored)).names) > 1]
+        self.groups = [large for each in whole if len((large := each.large(self.people, self._scored)).names) > 1]
         self.numbers = [each for each in whole if each.numbers is not None]
 
     def rows(self) -> Iterator[Row]:
@@ -171,9 +171,8 @@ class Family:
 
     def _intersections(self) -> Iterator[Compared]:
         """How far each intersection departs from what its two attributes add up to."""
-        scored = np.asarray(~np.isnan(self.values).all(axis=1))
         for one, other, cells in crossings(self.groups):
-            cells = cells.large(self.people, scored)
+            cells = cells.large(self.people, self._scored)
             if len(cells.names) < 4:
                 continue
             strata = additive_strata(self._labels, cells, [one.attribute, other.attribute, *self.within])
@@ -192,8 +191,7 @@ class Family:
 
     def _impacts(self) -> Iterator[Row]:
         """Selection rates and impact ratios of every prompt, by category and by intersection: a family of their own."""
-        scored = np.asarray(~np.isnan(self.values).all(axis=1))
-        crossed = [cells.large(self.people, scored) for _, _, cells in crossings(self.groups)]
+        crossed = [cells.large(self.people, self._scored) for _, _, cells in crossings(self.groups)]
         every = [*self.groups, *(cells for cells in crossed if len(cells.names) > 1)]
         columns = [column for column in self.columns if column.metric not in AMONG[1:]]
         values = np.stack([column.values for column in columns], axis=1) if columns else np.empty((len(self.values), 0))
@@ -203,7 +201,10 @@ class Family:
             row = row._replace(group=found.group)
             yield row
             if found.ratio is not None:
-                yield _impact_row(row, found)
+                note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
+                ratio = row._replace(metric=row.metric.replace("selection_rate", "impact_ratio"), unit="ratio")
+                ratio = ratio._replace(value=None, against=MOST_SELECTED, note=note)
+                yield found.ratio.on(ratio, least=0.0)
 
     def _balance(self) -> Iterator[Row]:
         """Other labels that groups differ in, and that they were not compared within."""
@@ -216,13 +217,6 @@ class Family:
                     for group, share in shares.items():
                         row = Row(BALANCE, share, sizes[group], PROBABILITY, subset=groups.attribute, group=group)
                         yield row._replace(concept=found.column, template=value)
-
-
-def _impact_row(row: Row, found: Impact) -> Row:
-    note = f"{MOST_SELECTED} are {found.most}; interval and p hold for all impact ratios together"
-    metric = row.metric.replace("selection_rate", "impact_ratio")
-    row = row._replace(metric=metric, value=None, unit="ratio", against=MOST_SELECTED, note=note)
-    return found.ratio.on(row, least=0.0) if found.ratio else row
 
 
 PROMPTS = 10
@@ -335,8 +329,8 @@ def _mean_rows(columns: Sequence[Column], mask: Mask, people: Codes, options: Me
         row = mean_row(column.metric, values, resampler)
         among = f"among the {prompts} prompts of level '{column.level}'" if column.metric in AMONG else None
         chance = 1 / prompts if column.metric == AMONG[0] else None
-        row = row._replace(concept=column.concept, template=column.level)
-        yield row._replace(chance=chance, note=join((row.note, among)))
+        row = row._replace(concept=column.concept, template=column.level, chance=chance)
+        yield row._replace(note=join((row.note, among)))
 
 
 def _columns(matrix: ScoreMatrix, level: str) -> Iterator[Column]:

@@ -197,12 +197,8 @@ def _root_cell(row: Result | None) -> Cell:
     return Cell(text, bounds)
 
 
-SAME = {
-    "ap_gap_same_area": "Same sizes",
-    "ap_gap_same_companions": "Same companions",
-    "ap_gap_same_brightness": "Same brightness",
-    "ap_gap_same_sharpness": "Same sharpness",
-}
+SAME = {"ap_gap_same_area": "Same sizes", "ap_gap_same_companions": "Same companions"}
+SAME |= {"ap_gap_same_brightness": "Same brightness", "ap_gap_same_sharpness": "Same sharpness"}
 
 
 def cause_table(part: pl.DataFrame) -> Table:
@@ -314,10 +310,8 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
         yield "A concept that annotators did not mark counts as absent."
     gap = "A gap is a property of a model on these images."
     if metric_rows(part, "area_gap").height:
-        gap += (
-            " Objects may be smaller, rarer or of another kind in the images of one group; the table of causes shows "
-            "what can be measured of that."
-        )
+        gap += " Objects may be smaller, rarer or of another kind in the images of one group;"
+        gap += " the table of causes shows what can be measured of that."
     yield gap
     if metric_rows(part, "ece").height:
         yield (

@@ -213,10 +213,8 @@ def _means(part: pl.DataFrame) -> Iterator[Figure]:
 
 def _reliability(part: pl.DataFrame) -> Iterator[Figure]:
     """The share that shows the concept against confidence: one line per group, dashed where a model is calibrated."""
-    caption = (
-        "On the dashed line, confidence equals the share of images that show the concept; below it, the model is too "
-        "confident. Bars: exact 95 % intervals."
-    )
+    caption = "On the dashed line, confidence equals the share of images that show the concept;"
+    caption += " below it, the model is too confident. Bars: exact 95 % intervals."
     axis = partial(Axis, percent=True, scale={"domain": [0, 1]})
     x, y = axis("mean confidence of the bin").x("confidence"), axis("share that shows the concept")
     bins = metric_rows(part, "reliability").drop_nulls("expected")

@@ -39,10 +39,9 @@ def companion_rows(gaps: Gaps) -> Iterator[Row]:
 
 
 def together(data: ConceptScores, pair: Sides) -> tuple[Array, Ints]:
-    """Of the images of both sets that show a concept, the share that shows each other one; and the companions.
-
-    `[2, n_concepts, n_concepts]`, and `[n_concepts, at most COMPANIONS]`: those whose shares differ most, widest first.
-    """
+    """Of the images of both sets that show a concept, the share that shows each other one; and the companions."""
+    # `[2, n_concepts, n_concepts]`, and `[n_concepts, at most COMPANIONS]`: those whose shares differ most, widest
+    # first.
     there = (data.present & ~np.isnan(data.scores)).astype(np.float64)
     counts = np.stack([there[data.sets[side]].T @ there[data.sets[side]] for side in pair.both])
     shares = counts / np.maximum(np.einsum("sii->si", counts), 1.0)[:, :, None]

@@ -249,10 +249,8 @@ def _mean(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     if published and all(means):
         both = zip(pair.quoted, means, strict=True)
         levels = ", ".join(f"{name} {percent(mean['value'])}" for name, mean in both if mean)
-        sentence += (
-            f" Mean average precision as published, over {number(published['n'], 'concept')}: {levels}, difference "
-            f"{signed(published['value'])}."
-        )
+        sentence += f" Mean average precision as published, over {number(published['n'], 'concept')}: {levels},"
+        sentence += f" difference {signed(published['value'])}."
     found_gaps = tested(part, pair).filter("found")["value"]
     if (found_gaps > 0).any() and (found_gaps < 0).any():
         sentence += " The mean hides gaps that point in opposite directions."

@@ -119,9 +119,8 @@ class Gaps:
         moves = average_precision.LabelShuffles(data.codes, data.people.codes, data.cells)
         known = ~np.isnan(data.scores)
         blocks = [moves.blocks(data.present[:, column], known[:, column])[1] for column in columns]
-        return np.array(
-            [arrangements(moves.groups, each) >= family.FEWEST_ARRANGEMENTS for each in blocks], dtype=np.bool_
-        )
+        ways = np.array([arrangements(moves.groups, each) for each in blocks], dtype=np.float64)
+        return ways >= family.FEWEST_ARRANGEMENTS
 
 
 def widened(null: Floating, draws: Floating) -> Floating:

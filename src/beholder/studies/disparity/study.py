@@ -123,11 +123,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
             compat="the paper (no scripts were released): detections as binary indicators, every concept counts",
             limitations=LIMITATIONS,
         ),
-        plans=Plans(
-            plan="beholder.studies.disparity.study:plan",
-            trials="beholder.studies.disparity.study:TRIALS",
-            printed="beholder.studies.disparity.study:PRINTED",
-        ),
+        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         demo=True,
         options=OPTIONS,
         configure=configured,
@@ -205,13 +201,10 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     yield from scores.calibration_rows(data, Confidence(confidence, "a world's"), options)
 
 
-TRIALS = Trial(
-    prompts=2 * CONCEPTS,
-    measure=measure_world,
-    designs=tuple(name for name, design in DESIGNS.items() if design.spread == 1),
-    true={world: ("disparity.",) for world in (GENDER_ONLY, UNFAIR)},
-    found=("disparity.ap_gap_matched", "disparity.miscalibration_gap"),
-)
+TRIED = tuple(name for name, design in DESIGNS.items() if design.spread == 1)
+TRUE = {world: ("disparity.",) for world in (GENDER_ONLY, UNFAIR)}
+FOUND = ("disparity.ap_gap_matched", "disparity.miscalibration_gap")
+TRIALS = Trial(2 * CONCEPTS, measure_world, TRUE, designs=TRIED, found=FOUND)
 
 # Plans: the audit's test is tried on scores drawn for the data's own people, with recognition worse in one group
 

@@ -210,7 +210,8 @@ class CaptionFile:
                 yield from (f"{line}\n" if line is not None else "\0\n" for line in part.captions)
 
         first = next(texts := lines(), "")
-        rows = csv.reader(chain([first], texts), delimiter=self._delimiter(first))
+        delimiter = "," if self.column and self.column.isdecimal() else delimiter_of(first)  # without a header, a comma
+        rows = csv.reader(chain([first], texts), delimiter=delimiter)
         while True:
             try:
                 row = next(rows)
@@ -219,10 +220,6 @@ class CaptionFile:
                 return
             except csv.Error:
                 yield None
-
-    def _delimiter(self, header: str) -> str:
-        """What separates the cells: by the header; in a file without one, a comma."""
-        return "," if self.column and self.column.isdecimal() else delimiter_of(header)
 
     def _coco(self) -> Iterator[Part]:
         tables, name = JsonTables(Path(self.address)), self.column or "caption"

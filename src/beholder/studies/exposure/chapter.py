@@ -62,11 +62,9 @@ def _players(part: pl.DataFrame) -> Iterator[Finding]:
 def _claim(
     kind: str, rows: list[Result], headlines: Sequence[str], sentence: str, ways: Sequence[str], more: list[Result]
 ) -> Finding:
-    """The row over all branches and those of the branches; what could still be, and the branches that differ.
-
-    The headlines are for: the first row differs, only a branch does, nothing was found, there are too few people.
-    `ways` begin the sentence about branches, and say how they differ: below the landmark, and above.
-    """
+    """The row over all branches and those of the branches; what could still be, and the branches that differ."""
+    # The headlines are for: the first row differs, only a branch does, nothing was found, there are too few people.
+    # `ways` begin the sentence about branches, and say how they differ: below the landmark, and above.
     row, *branches = rows
     overall, some, none, few = headlines
     verdict, landmark = verdict_of_rows(rows), float(row["unit"] == "ratio")
@@ -137,10 +135,8 @@ def _known(part: pl.DataFrame) -> Iterator[Finding]:
         "No link between captions and known names was found",
         "Too few people to link captions and known names",
     )
-    sentence = (
-        f"Within {'branch and ' if several else ''}gender, the rank correlation of captions with {BELIEF} is "
-        f"{plain(row['value'])} ({_bracket(row)})."
-    )
+    sentence = f"Within {'branch and ' if several else ''}gender,"
+    sentence += f" the rank correlation of captions with {BELIEF} is {plain(row['value'])} ({_bracket(row)})."
     yield _claim("known", rows, headlines, sentence, ("the correlation is", "negative", "positive"), [])
 
 
@@ -219,12 +215,10 @@ def _ratio_table(part: pl.DataFrame, rows: list[Result], people: dict[tuple[str,
         ("Of the means", lambda line: _ratio(line["mean"])),
         ("p", lambda line: chapter.p_cell(line["typical"] or None)._replace(strong=found(line["typical"]))),
     ]
-    caption = (
-        "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical: geometric means "
-        "of 1 + captions. All branches: women against men of their own branch; crude: against all men, so that it also "
-        f"follows which branches are named often. p: of the typical ratio. {INTERVALS} Intervals and p hold for all "
-        "subsets together."
-    )
+    caption = "Captions per person, women over men; 1: alike, below 1: women are named less often. Typical:"
+    caption += " geometric means of 1 + captions. All branches: women against men of their own branch; crude:"
+    caption += " against all men, so that it also follows which branches are named often. p: of the typical ratio."
+    caption += f" {INTERVALS} Intervals and p hold for all subsets together."
     named = {"title": "Women over men", "topic": "named"}
     return tabled(part, lines, [("Branch", "name")], columns, caption=caption, notes=chapter.notes_of(rows), **named)
 
@@ -243,11 +237,9 @@ def _identity_table(part: pl.DataFrame) -> Table:
         ("At equal exposure", gap(ADJUSTED)),
         ("Change", gap(CHANGE)),
     ]
-    caption = (
-        "How many times as likely the right name is as the names of other people with the same labels: Spearman's "
-        "correlation with captions, within branch and gender; and women over men, as measured and at equal "
-        f"log(1 + captions). {INTERVALS} It holds for all subsets together."
-    )
+    caption = "How many times as likely the right name is as the names of other people with the same labels:"
+    caption += " Spearman's correlation with captions, within branch and gender; and women over men,"
+    caption += f" as measured and at equal log(1 + captions). {INTERVALS} It holds for all subsets together."
     named = {"title": "Named and known by name", "topic": "known"}
     return tabled(
         part, rows, [("Branch", "subset")], columns, caption=caption, notes=chapter.notes_of([*rows, *gaps]), **named
@@ -280,11 +272,9 @@ def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
     """One chart for each question that was measured."""
     if ratios := [row for row in typical_ratios(results) if row["value"]]:
         title, drawing = "Captions per person, women over men", forest(ratios, ratio_axis(ratios), landmark=1.0)
-        caption = (
-            "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together; over all "
-            "branches women are compared with men of their own branch. The line at 1 means alike; to the left of it "
-            "women are named less."
-        )
+        caption = "Geometric means of 1 + captions, with 95 % intervals that hold for all of them together;"
+        caption += " over all branches women are compared with men of their own branch. The line at 1 means alike;"
+        caption += " to the left of it women are named less."
         yield Figure("captions-women-over-men", title, caption, drawing, "named", answers=("named", "exposure.ratio"))
     if never := valued(results, "never"):
         caption = "Share of people whom no caption names, with 95 % intervals."
@@ -292,10 +282,8 @@ def exposure_figures(results: pl.DataFrame) -> Iterator[Figure]:
         answers = ("named", "exposure.never")
         yield Figure("never-named", "People whom no caption names", caption, drawing, "named", answers=answers)
     if known := valued(results, "identity_correlation"):
-        caption = (
-            "With 95 % intervals that hold for all of them together, within branch and gender. To the right of the "
-            "line: the model knows people better whom more captions name."
-        )
+        caption = "With 95 % intervals that hold for all of them together, within branch and gender."
+        caption += " To the right of the line: the model knows people better whom more captions name."
         drawing = forest(known, Axis("Spearman's correlation", scale={"domain": [-1, 1]}), landmark=0.0)
         title = "Captions and known names"
         yield Figure("named-and-known", title, caption, drawing, "known", wide=True, answers=("known",))

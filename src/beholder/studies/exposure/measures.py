@@ -54,10 +54,8 @@ class Compared(NamedTuple):
     def part(
         self, values: Array, rng: np.random.Generator, options: MeasureOptions, *, equal: Array | None = None
     ) -> Part:
-        """Women less men in every column, within branches; with `equal`, at equal values of that number.
-
-        Nothing is compared where that number is the same for all within their branches, or says who is a woman.
-        """
+        """Women less men in every column, within branches; with `equal`, at equal values of that number."""
+        # Nothing is compared where that number is the same for all within their branches, or says who is a woman.
         strata, cells = self.strata, self.strata.cells
         if equal is not None:
             member, number = (
@@ -95,11 +93,9 @@ CRUDE = {MEAN: "mean, crude", TYPICAL: "typical, crude"}  # concepts of the rati
 
 
 def ratio_rows(people: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
-    """The ratio of means and that of geometric means of 1 + captions, and the crude ones.
-
-    The typical ratios of all subsets are one family, and decide. Those of the means have bounds of their own family and
-    no verdict: a few famous people decide them.
-    """
+    """The ratio of means and that of geometric means of 1 + captions, and the crude ones."""
+    # The typical ratios of all subsets are one family, and decide. Those of the means have bounds of their own family
+    # and no verdict: a few famous people decide them.
     compared, rng = compared_subsets(people, options), options.rng()
     counts = [_numbers(each.table, CAPTIONS) for each in compared]
     logs = judge([each.part(np.log1p(count), rng, options) for each, count in zip(compared, counts, strict=True)])

@@ -279,10 +279,8 @@ SHARED, WITHIN, ONE_WORD = ("shared with another person", "part of a longer name
 
 
 def people_table(dataset: Dataset) -> pl.DataFrame:
-    """A row for every person of every branch: `branch, name, gender`, and why the name is ambiguous, if it is.
-
-    A person with two photographs in one branch is one person; one name in two branches may be two.
-    """
+    """A row for every person of every branch: `branch, name, gender`, and why the name is ambiguous, if it is."""
+    # A person with two photographs in one branch is one person; one name in two branches may be two.
     people = dataset.table.select("branch", "name", "gender").unique(["branch", "name"], maintain_order=True)
     split = [tuple(words_of(name)) for name in people[NAME]]
     often = Counter(split)

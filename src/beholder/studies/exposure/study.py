@@ -81,10 +81,8 @@ EXPOSURE = Study(
 
 
 def identity_scores(folder: Path, dataset: Dataset, store: Place) -> dict[str, pl.DataFrame]:
-    """For every model of an APA audit: `name, gain, known, branch`, by person.
-
-    Read from the store, or again from the files of imported scores; the model itself is not needed.
-    """
+    """For every model of an APA audit: `name, gain, known, branch`, by person."""
+    # Read from the store, or again from the files of imported scores; the model itself is not needed.
     record = read_record(folder)
     if APA.name not in record.studies or dataset.name not in [entry["name"] for entry in record.datasets]:
         raise UsageError(

@@ -15,7 +15,7 @@ import polars as pl
 from beholder.chapter import numbers
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.comparison.family import DIFFERENCE, comparison_at, judge, part_from_null
-from beholder.comparison.shuffles import compare_ranks
+from beholder.comparison.shuffles import MOST_FLIPS, compare_ranks
 from beholder.core.digests import digest
 from beholder.core.errors import DataError
 from beholder.core.record import Record
@@ -67,7 +67,7 @@ def table_rows(table: pl.DataFrame, options: MeasureOptions) -> Iterator[Row]:
     rng, places = options.rng(), places.reshape(biases.shape)
     signs = rng.choice([-1.0, 1.0], size=(options.shuffles, len(names)))
     turned = (signs[:, places] * biases).sum(axis=2) / 2
-    bias, people, ways = biases.sum(axis=1) / 2, len(names), 2.0 ** len(names)
+    bias, people, ways = biases.sum(axis=1) / 2, len(names), 2.0 ** min(len(names), MOST_FLIPS)
     both = [pl.col(one, f"{one}_bias", f"{one}_ratio").name.map(lambda name: name[5:] or "name") for one in NAMES]
     own = pl.concat([table.select(one) for one in both]).group_by("name").mean().sort("name")
     towards_women, women = -own["_bias"].to_numpy(), own["_ratio"].to_numpy()

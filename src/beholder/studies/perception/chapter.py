@@ -153,9 +153,8 @@ def conventional(part: pl.DataFrame) -> list[Result]:
     rows = []
     for metric in (name.removeprefix("perception.") for name in CONVENTIONAL):
         table = metric_rows(part, metric, absent=metric != "mean_cosine")
-        own = (
-            table if metric in ("markedness", "recognised", "mean_cosine") else table.filter(concept=MEAN)
-        ).to_dicts()
+        by_group = metric in ("markedness", "recognised", "mean_cosine")
+        own = (table if by_group else table.filter(concept=MEAN)).to_dicts()
         largest = {(row["model"], row["subset"]): row["template"] for row in reversed(own)}
         rows += [row for row in own if row["template"] == largest[row["model"], row["subset"]]]
     return rows
@@ -208,11 +207,9 @@ def perception_planted(part: pl.DataFrame) -> Table | None:
         return None
     others = [row for row in effects if row["subset"] != "smiling"]
     largest = max((abs(row["value"]) for row in others), default=0.0)
-    note = (
-        f"No effect of gender, skin tone, age, light or pose was planted; {sum(map(found, others))} of their "
-        f"{len(others)} effects are found, and the largest is {100 * largest:.2f}: a trained model is not exactly what "
-        "its captions imply."
-    )
+    note = "No effect of gender, skin tone, age, light or pose was planted;"
+    note += f" {sum(map(found, others))} of their {len(others)} effects are found,"
+    note += f" and the largest is {100 * largest:.2f}: a trained model is not exactly what its captions imply."
     columns: list[Column] = [
         ("Planted", lambda row: PLANTED.get(row["concept"], NOTHING)),
         ("Found", lambda row: Cell(findings.signed(row), findings.bounds(row), row["concept"] in PLANTED)),

@@ -271,9 +271,8 @@ def _cluster_rows(slopes: list[list[Row]], curvatures: list[list[Row]]) -> Itera
     clusters = fcluster(tree, len(numbers) - kept, "maxclust")
     note = f"of {len(set(clusters))}, by slope and curvature in all dimensions; noise makes clusters too: describes"
     for rows, cluster in zip(slopes, clusters.tolist(), strict=True):
-        yield rows[0]._replace(
-            metric="perception.curve_cluster", value=float(cluster), unit="cluster", concept=None, note=note
-        )
+        row = rows[0]._replace(metric="perception.curve_cluster", unit="cluster", concept=None, note=note)
+        yield row._replace(value=float(cluster))
 
 
 def _departures(fits: list[Fitted], options: MeasureOptions) -> Iterator[Row]:

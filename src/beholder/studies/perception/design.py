@@ -76,8 +76,7 @@ def effect_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             row = Row("perception.causal_effect", None, n, judged.unit, *contrast, concept=name, note=note)
             yield seed_row(row, by_seeds, verdicts, column)
             upward = "mean |difference| of the same sets; noise alone makes it more than 0"
-            row = row._replace(metric="perception.absolute_difference", note=upward)
-            yield row._replace(value=float(absolute[column]))
+            yield row._replace(metric="perception.absolute_difference", note=upward, value=float(absolute[column]))
 
 
 def judged_by_seed(parts: Sequence[BySeed], options: MeasureOptions) -> list[Verdicts]:

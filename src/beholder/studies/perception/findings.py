@@ -223,10 +223,8 @@ def _effects(part: pl.DataFrame) -> Iterator[Finding]:
         return
     top, nothing = clear[0], f"No effect of {listed(quiet)} is found." if quiet else ""
     headline = f"The largest effect that is found is of {attribute(top['subset'])}, on {dimension(top['concept'])}"
-    sentence = (
-        f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE}; {len(effects)} effects, "
-        f"{counted(top['n'], 'identity', 'identities')}). {nothing}"
-    )
+    sentence = f"All else the same: {'; '.join(map(_effect, clear[:MOST]))} ({unit(top)}, {AT_ONCE};"
+    sentence += f" {len(effects)} effects, {counted(top['n'], 'identity', 'identities')}). {nothing}"
     shown = [Contrast(f"{attribute(row['subset'])} on {dimension(row['concept'])}", row) for row in best]
     told: Entry = {"answer": f"All else the same, {_effect(top)} ({unit(top)}).", "contrasts": shown}
     more = [row for row in best if row is not top]
@@ -275,10 +273,8 @@ def _interactions(part: pl.DataFrame) -> Iterator[Finding]:
     if len(rises) == len(places):
         changed = f"by {signed(rises[0])} for {first} and by {signed(rises[1])} for {second}"
         each = f"Over its whole range it changes {judgement} {changed}. "
-    sentence = (
-        f"{each}The change in {judgement} for {first} less that for {second} is {signed(row)} ({bounds(row)}, "
-        f"{unit(row)}). {how_many(len(clear), len(rows), 'such difference')}, by {AT_ONCE}."
-    )
+    sentence = f"{each}The change in {judgement} for {first} less that for {second} is {signed(row)} ({bounds(row)},"
+    sentence += f" {unit(row)}). {how_many(len(clear), len(rows), 'such difference')}, by {AT_ONCE}."
     headline = f"{varied.capitalize()} does not have the same effect on every group"
     yield finding(row, "interaction", headline, sentence, shown=True, more=[*rises, *clear[1:]])
 
@@ -332,12 +328,10 @@ def _gaps(part: pl.DataFrame) -> Iterator[Finding]:
             first, second = pair(row)
             headline = f"{by}, the widest gap that is found is in {dimension(row['concept'])}: {first} above {second}"
             within = f"{row['variant']}, " if row["variant"] else ""
-            sentence = (
-                f"Δ (the score less that of the neutral prompt) of {first} less that of {second} is {signed(row)} "
-                f"({bounds(row)}; {within}{unit(row)}, n = {row['n']}). "
-                f"{how_many(len(clear), len(rows), 'difference')}, by {AT_ONCE}. Pictures of two groups differ in more "
-                "than the label."
-            )
+            sentence = "Δ (the score less that of the neutral prompt)"
+            sentence += f" of {first} less that of {second} is {signed(row)} ({bounds(row)}; {within}{unit(row)},"
+            sentence += f" n = {row['n']}). {how_many(len(clear), len(rows), 'difference')}, by {AT_ONCE}."
+            sentence += " Pictures of two groups differ in more than the label."
             shown = [Contrast(f"{dimension(each['concept'])}: {against(each)}", each) for each in (row, *clear[1:4])]
             more = f"more {judged(row['concept'])} in images labelled {first} than in those labelled {second}"
             answer = f"The model sees {more}, by {number(row)} ({unit(row)})."

@@ -141,11 +141,7 @@ def perception_study(
                 "Groups of photographs differ in more than a label: only matched sets show the effect of an attribute.",
             ),
         ),
-        plans=Plans(
-            plan="beholder.studies.perception.study:plan",
-            trials="beholder.studies.perception.study:TRIALS",
-            printed="beholder.studies.perception.study:PRINTED",
-        ),
+        plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         options=OPTIONS,
         configure=configured,
     )
@@ -199,12 +195,9 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
 
 CLAIMS = ("gap", "sc_weat", "skew", "ranking", "markedness", "markedness_gap")
 CROSSED = ("perception.gap:race × gender", "perception.neutral_test:race × gender")
-TRIALS = Trial(
-    prompts=len(WORDS) + 1,
-    measure=measure_world,
-    true={GENDER_ONLY: (*(f"perception.{name}:gender" for name in CLAIMS), *CROSSED)},
-    found=("perception.gap", "perception.sc_weat", "perception.markedness"),
-)
+TRUE = {GENDER_ONLY: (*(f"perception.{name}:gender" for name in CLAIMS), *CROSSED)}
+FOUND = ("perception.gap", "perception.sc_weat", "perception.markedness")
+TRIALS = Trial(prompts=len(WORDS) + 1, measure=measure_world, true=TRUE, found=FOUND)
 
 
 # Printed numbers: Tables S.1 and S.2, and the sizes of two image sets

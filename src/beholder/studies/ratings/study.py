@@ -205,15 +205,14 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
 
 
 def _measured(world: World, options: MeasureOptions) -> Iterator[Row]:
-    images = world.table.with_columns(pl.col("image_id"))
     scores = {name: world.scores[:, place] for place, name in enumerate(("kind", "cold"))}
     rated = [
         {"who": who, "trait": trait, "mean": mean, "n": 9.0}
         for place, trait in enumerate(scores, 2)
-        for who, mean in zip(images["image_id"], world.scores[:, place], strict=True)
+        for who, mean in zip(world.table["image_id"], world.scores[:, place], strict=True)
         if np.isfinite(mean)
     ]
-    yield from mirror_rows("ratings", scores, images, pl.DataFrame(rated), ("gender",), options)
+    yield from mirror_rows("ratings", scores, world.table, pl.DataFrame(rated), ("gender",), options)
 
 
 TRIALS = Trial(
