@@ -22,7 +22,7 @@ from PIL import Image
 from beholder._compare import compare
 from beholder._run import Run, load_run
 from beholder.cli import main
-from beholder.cli.audit import recorded_params
+from beholder.cli.audit import recorded_params, refuse_servers
 from beholder.core.errors import BadImage, BadScores, BeholderError, DataError, MissingData, UsageError
 from beholder.core.files import links_out
 from beholder.core.results import SCHEMA as RESULTS
@@ -206,6 +206,26 @@ def test_a_file_of_options_lets_nothing_in_or_out(
     assert left.value.code == 2
     assert "cannot come from a file. Say it each time: --" in capsys.readouterr().err
     assert not no_network
+
+
+@pytest.mark.parametrize("where", ["https://evil.example/v1", "http://10.0.0.1/v1", "https://api.openai.com.evil.example/v1",
+    "https://api.openai.com:8443/v1", "http://api.openai.com/v1", "https://localhost.evil.example/v1"])  # fmt: skip
+def test_a_file_of_options_does_not_say_who_gets_the_key(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], no_network: Any
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdef")
+    (tmp_path / "audit.toml").write_text(f'models = ["null", "openai:m@{where}"]\n')
+    monkeypatch.setattr(sys, "argv", ["beholder", "audit", "--config", str(tmp_path / "audit.toml")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "the address of a server cannot come from a file: it would get your key" in capsys.readouterr().err
+    assert not no_network
+
+
+def test_a_file_of_options_may_name_servers_of_this_machine_and_of_openai():
+    refuse_servers(["null", "openai:m@http://127.0.0.1:1/v1", "openai:m@http://localhost:1", "anthropic:m"], None)
+    refuse_servers(["openai:gpt@https://api.openai.com/v1", "gemini:m"], None)
 
 
 # A run folder reaches no network
@@ -404,3 +424,26 @@ def test_an_id_that_is_a_time_beyond_all_calendars_is_told(column: str, kind: pa
     pq.write_table(pa.table(columns | {column: pa.array([2**62], kind)}), tmp_path / "a.parquet")
     with pytest.raises(BadScores, match=r"a\.parquet: ids of the type timestamp.* cannot be read as texts"):
         read_score_file(tmp_path / "a.parquet", [])
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$"])
+def test_a_column_whose_name_is_a_pattern_is_told(name: str, tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(RED)
+    (tmp_path / "people.csv").write_text(f"image,gender,{name}\na.png,woman,1\n")
+    with pytest.raises(DataError, match="has the name of a pattern"):
+        load_dataset(f"folder:{tmp_path}")
+
+
+def test_nan_in_a_column_of_texts_is_no_label(tmp_path: Path):
+    (tmp_path / "metadata.jsonl").write_text(
+        '{"file_name": "a.png", "name": "x"}\n{"file_name": "b.png", "name": NaN}\n'
+    )
+    assert load_dataset(f"folder:{tmp_path}").table["name"].to_list() == ["x", None]
+
+
+def test_a_shard_that_was_replaced_is_read_anew(tmp_path: Path):
+    for colour in ("red", "blue"):
+        table = pl.DataFrame({"image": [{"bytes": picture(colour), "path": "a.png"}], "gender": [colour]})
+        table.write_parquet(tmp_path / "a.parquet", statistics=colour == "red")
+        pixel = open_image(load_dataset(f"hf:{tmp_path}").table["uri"][0]).getpixel((0, 0))
+        assert pixel == {"red": (255, 0, 0), "blue": (0, 0, 255)}[colour]

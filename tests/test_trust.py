@@ -73,6 +73,18 @@ def test_every_dependency_is_locked_with_hashes_and_no_index_is_named():
     assert not names - set(locked), "make lock"
 
 
+def test_every_promise_names_tests_that_exist():
+    rows = [line for line in (ROOT / "docs" / "trust.md").read_text().splitlines() if line.startswith("| ")]
+    promises = [line for line in rows if not line.endswith("| Test |")]
+    assert len(promises) > 15
+    for line in promises:
+        named = re.findall(r"`(tests/[\w/.]+?)(?:::(\w+))?`", line.rpartition(" | ")[2])
+        assert named, line
+        for path, test in named:
+            assert (ROOT / path).exists(), path
+            assert not test or f"def {test}(" in (ROOT / path).read_text(), test
+
+
 LOCKED = ("torch", "onnx", "view", "dev")
 
 

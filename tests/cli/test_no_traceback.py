@@ -139,7 +139,53 @@ OTHERS = (
     *("view nowhere", "site nowhere", "runs nothing", "runs --nope", "store nothing", "bench nothing"),
     *("--plugin nowhere.py audit", "--plugin prompts.csv audit", "--plugin no.such.module audit", "verify nowhere"),
 )
+PEOPLE = "--dataset people --image-column Image"
+MORE = (
+    *("plan --prompts nowhere.csv", "plan --prompts prompts.csv", f"plan --prompts notext.csv {PEOPLE}"),
+    *(f"plan --prompts prompts.csv {PEOPLE} {each}" for each in ("--by nothing", "--map gender", "--map x:m=n")),
+    *(f"plan --prompts prompts.csv {PEOPLE} {each}" for each in ("--bins age=x", "--set split=x", "--by gender")),
+    *("plan gras --prompts prompts.csv", "plan apa --traits prompts.csv", "plan --cost null --prompts prompts.csv"),
+    *("plan gras --bins age=1,2", "plan gras --dataset people --set image=nothing", "plan pairs --dataset people"),
+    *("data check table:0", "data settings", "data select folder:people --by gender", "data select nothing --by x"),
+    *("data select folder:people --by nothing --each 2", "data select folder:people --by gender --each 0"),
+    *("data select folder:people --by gender --each 2 --count 3", "data collect", "data collect nowhere.csv"),
+    *(
+        "data collect notext.csv --out x",
+        "data card folder:people --croissant --out prompts.csv/x",
+        "data list --data x y",
+    ),
+    *("init --by", "init prompts.csv --model null --by gender", "init people --dataset nowhere:x --by gender"),
+    *("audit null --precision bf16", "audit null --device cuda"),
+    *("audit null --prompts one.csv --dataset people --by gender", "audit null -s gras --limit 0", "audit null -s x,y"),
+    *("audit null --people nowhere.csv", "audit null --people notext.csv", "audit null --people map.csv -s apa"),
+    *("audit null --dataset table:0 --prompts prompts.csv", "audit null --dataset hf:people --prompts prompts.csv"),
+    *(
+        "compare null --dataset people",
+        "compare nowhere null",
+        "compare badrun listrun",
+        "compare null null:1 -s nothing",
+    ),
+    *("gate people", "gate badrun", "gate nowhere --baseline nowhere", "gate people --junit prompts.csv/x"),
+    *(
+        "export people --to nothing",
+        "export badrun --to evidence",
+        "export listrun --to markdown",
+        "report badrun --figures x",
+    ),
+    *("site people badrun", "view people", "view badrun --port 0", "view nowhere --port x", "verify people"),
+    *(
+        "store check nothing",
+        "store clean --older nothing",
+        "store --store prompts.csv",
+        "bench tree --nothing",
+        "runs x y",
+    ),
+    *("calibrate --worlds x", "calibrate -s custom --worlds -1", "replicate --run nothing"),
+    *("exposure twomaps.csv --column nothing", "exposure map.csv --run nowhere", "exposure broken/x.parquet"),
+    *("list metrics nothing", "list datasets --nope", "list prompts -s exposure", "list prompts -s custom"),
+)
 MISTAKES = (
+    *MORE,
     *(f"data check folder:{each}" for each in FOLDERS),
     *(f"audit null --prompts prompts.csv --by gender -q --dataset folder:{each}" for each in FOLDERS),
     *(f"{AUDIT} {each}" for each in OPTIONS),

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +17,15 @@ import numpy as np
 import pytest
 from faults.disk import Disk
 from faults.toy import Pairs, Towers, lacking, scores, toy_task
+from PIL import Image
 
 from beholder.cli import REFUSED
 from beholder.core.errors import BeholderError
+from beholder.models.preparation import Cut
 from beholder.scores import fill as filling
+from beholder.scores import reading
 from beholder.scores import shelf as shelves
+from beholder.scores.fill import FillOptions, fill
 from beholder.scores.score_matrix import Task
 from beholder.scores.store import Store, verify_store
 
@@ -172,6 +177,30 @@ def test_a_clock_that_jumps_neither_hangs_nor_changes_anything(
 
     monkeypatch.setattr("time.monotonic", monotonic)
     assert np.array_equal(scores(task, scorer(), place / "store"), right)
+
+
+class InProcesses(Towers):
+    """Its pictures are cut by worker processes."""
+
+    preparation = Cut(2, Image.Resampling.BICUBIC, (2, 2))
+
+    def embed_prepared(self, prepared):
+        return super().embed_prepared([np.asarray(each).tobytes() for each in prepared])
+
+
+def test_a_wall_clock_that_jumps_back_by_hours_stops_no_workers(place: Path, monkeypatch: pytest.MonkeyPatch):
+    """The monotonic clock does not jump: the operating system promises that, and Python's own waiting needs it."""
+    monkeypatch.setattr(reading, "PROCESSES_FROM", 1)
+    task, options, now, jumps = toy_task(place / "images", IMAGES), FillOptions(processes=2, threads=1), time.time, [0]
+
+    def back() -> float:
+        jumps[0] += 1
+        return now() - 7200.0 * jumps[0]
+
+    right = fill([task], InProcesses(), Store(place / "right"), options).matrices[0].values
+    monkeypatch.setattr(time, "time", back)
+    assert np.array_equal(fill([task], InProcesses(), Store(place / "store"), options).matrices[0].values, right)
+    assert back() < now() - 7000.0
 
 
 def test_a_score_that_is_no_number_is_never_stored(place: Path):

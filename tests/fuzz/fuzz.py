@@ -138,7 +138,7 @@ def cases(every: list[Any], seed: int) -> Iterator[tuple[Any, int]]:
 
 def watch(argv: argparse.Namespace, start: int, report: Any) -> Iterator[None]:
     """One worker after the other until its share is done; gives way after every word."""
-    first = 0
+    first = argv.first
     while True:
         words = [sys.executable, __file__, *argv.words, "--worker", "--first", str(first), "--start", str(start)]
         child = subprocess.Popen(
@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--step", type=int, default=2, help="Worker processes.")
-    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="Go on at this case.")
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--worker", action="store_true")
     parser.add_argument("--verbose", action="store_true")

@@ -470,7 +470,9 @@ def shards() -> dict[str, bytes]:
 
 
 def rated(path: Path) -> None:
-    oracles.each_from(path, read_ratings(path).drop("kind").iter_rows(), every=True)
+    table = read_ratings(path)
+    if "single" not in table.columns:  # else means are our own
+        oracles.each_from(path, table.select("who", "trait", "mean", "n").iter_rows(), every=True)
 
 
 def dimensions(path: Path) -> None:
@@ -657,10 +659,7 @@ def _datasets() -> list[Target]:
         ),
         *(
             Target(
-                f"genome-{name}",
-                name,
-                genome,
-                lambda f, name=name: loaded(f / name, load_genome, {"group_images": "1"}),
+                f"genome-{name}", name, genome, lambda f: loaded(f / "objects.json", load_genome, {"group_images": "1"})
             )
             for name in genome
         ),

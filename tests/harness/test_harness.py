@@ -200,7 +200,7 @@ def test_a_loss_in_place_of_a_log_likelihood_is_refused(tmp_path: Path) -> None:
         ({"study": "custom", "prompts": ["a"], "dataset": "hf:somebody/faces"}, "not on this machine"),
         (
             {"study": "custom", "prompts": ["a"], "limit": "x"},
-            r"says that limit was 'x', which it cannot be.*\nSay what",
+            r"says that limit was 'x', which it cannot be.*\nSay the study",
         ),
         ({"study": "custom", "prompts": 3}, "says that prompts was 3, which it cannot be"),
     ],

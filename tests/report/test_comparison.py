@@ -61,7 +61,7 @@ def test_each_question_is_told_by_its_surest_difference_in_words(comparison: Com
     assert (first.verdict, first.differ, first.compared) == ("different", 1, 2)
     assert first.where == "senate · category"
     assert first.sentence == "other 30 %, [b]one[/b] 50 %"
-    assert first.difference == "−0.20 (−0.22 to −0.18)"
+    assert first.difference == "−20.0 points (−22.0 to −18.0)"
     assert (second.verdict, second.differ) == ("too little data", 0)
 
 

@@ -37,6 +37,7 @@ from beholder.core.types import Fields
 from beholder.datasets import require_asked
 from beholder.harness import NAMED, Questions
 from beholder.harness.lmms import write_tasks
+from beholder.models.served.address import is_local, read_address
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
 from beholder.report.summary import print_summary
@@ -46,6 +47,7 @@ from beholder.studies.inquiry import chosen_studies
 from beholder.studies.study import Command, CommandOptions, Study
 
 LISTED = 10
+OTHERWISE = "beholder measure STUDY --scores LOG"
 OF_DATA = ("data", "dataset", "people", "image_column", "settings", "bins", "map", "keep_codes", "allow_missing")
 SAME = ("study", "model", "dataset", *KEY)
 LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be compared
@@ -73,6 +75,9 @@ def audit_command(
 ) -> None:
     """You can stop it with Ctrl-C at any time. The same command continues where it stopped."""
     set_verbosity(quiet=quiet, verbose=verbose)
+    source = context.get_parameter_source("models")
+    if source is not None and source.name == "DEFAULT_MAP":
+        refuse_servers(models or [], config)
     for tracker in log or ():
         require_tracker(tracker)
     studies, chosen = asked({**options, "models": models, "study": study}, quiet=quiet)
@@ -83,6 +88,20 @@ def audit_command(
     for tracker in log or ():
         note(log_run(run.report, tracker, name=folder.resolve().name))
     refuse_silence(run.record, chosen, uncompared(run.results, studies, chosen))
+
+
+def refuse_servers(models: Iterable[str], path: Path | None) -> None:
+    """A file of options may come from somebody else, and a server gets the key and the pictures: so may no file name
+    one, but OpenAI's own and those of this machine.
+    """
+    for model in models:
+        if model.startswith("openai:") and "@" in model:
+            url = read_address(model.removeprefix("openai:")).url
+            if (url.scheme, url.netloc) != ("https", "api.openai.com") and not is_local(url.hostname or ""):
+                raise UsageError(
+                    f"{path}: the address of a server cannot come from a file: it would get your key. Name the model "
+                    f"on the command line: beholder audit '{model}' --config {path}"
+                )
 
 
 def refuse_silence(record: Record, options: AuditOptions, others: Iterable[str] = ()) -> None:
@@ -181,10 +200,7 @@ def _of_log(told: Fields, flags: Fields) -> Fields:
         texts = isinstance(value, str | bool) or (isinstance(value, list) and set(map(type, value)) == {str})
         whole = {**cli.OPTIONS, **own}[name].kind is int
         if not (type(value) is int and value > 0 if whole else texts):
-            raise UsageError(
-                f"The log says that {name} was {value!r}, which it cannot be.\n"
-                "Say what was asked: beholder measure STUDY --scores LOG"
-            )
+            raise UsageError(f"The log says that {name} was {value!r}, which it cannot be.\nSay the study: {OTHERWISE}")
     for name in ("data", "dataset"):
         require_asked(str(made.get(name, "")), flags.get(name), f"--{name}")
     paths = {"data", "people", *(name for name in own if own[name].kind is Path)}

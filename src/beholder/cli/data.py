@@ -399,7 +399,7 @@ def metrics(as_json: bool = False) -> None:
     show([{"metric": each.name, "unit": each.unit, "meaning": each.meaning} for each in known], as_json)
 
 
-@takes("data", "people")
+@takes("data", "dataset", "people")
 def prompts(
     study: str = typer.Option("", "--study", "-s", help="The study whose prompts to list."),
     file: Path | None = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),

@@ -178,8 +178,6 @@ def plan(asked: str | Study, options: PlanOptions, choice: DataChoice | None = N
     if not study.plans.plan:
         raise UnknownName("study to plan", study.name, [each for each in STUDIES if STUDIES[each].plans.plan])
     choice = choice or DataChoice(data=options.data, dataset=options.dataset)
-    if not choice.dataset and not study.asks.datasets:
-        raise UsageError(f"{study.name} has no data of its own: add --dataset NAME or folder:PATH.")
     dataset = with_bins(opened(choice.dataset or default_dataset(study, choice.data), choice), choice.bins)
     unclear = unclear_labels(dataset, study.measures.compares or dataset.attributes)
     for label, found in unclear.items():

@@ -106,6 +106,8 @@ def with_plain_names(table: pl.DataFrame, path: str) -> pl.DataFrame:
     if count > 1:
         same = ", ".join(repr(name) for name, plain in names.items() if plain == twice)
         raise DataError(f"{path}: the columns {same} have the same name. Rename one of them.")
+    if strange := [name for name in table.columns if name == "*" or (name[:1], name[-1:]) == ("^", "$")]:
+        raise DataError(f"{path}: the column {strange[0]!r} has the name of a pattern. Rename it.")
     return table.rename(names)
 
 
@@ -164,9 +166,12 @@ def read_labels(
 
 def read_own_csv(path: Path, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     """A CSV that Beholder wrote, with these columns; one that is not there is null."""
-    data = read_text(path).encode()
+    text = read_text(path)
+    if "\r" in text.partition("\n")[0].rstrip("\r"):  # lines that end as on old machines
+        text = text.replace("\r", "\n")
     try:
-        table = pl.read_csv(data, infer_schema=False)
+        table = pl.read_csv(text.encode(), infer_schema=False)
+        table = table.filter(~pl.all_horizontal(pl.all().is_null()))  # empty lines
     except (Exception, PanicException) as fault:
         raise DataError(f"{path} cannot be read as CSV: {first_line(fault)}.") from fault
     return typed(restored(table), columns, path)

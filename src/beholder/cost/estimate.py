@@ -306,8 +306,6 @@ def _of_model(subject: Subject, studies: Sequence[Study], options: CostOptions) 
 def _datasets(study: Study, options: CostOptions) -> list[str]:
     if options.dataset:
         return [options.dataset]
-    if not study.asks.datasets:
-        raise UsageError(f"{study.name} has no data of its own: add --dataset NAME or folder:PATH.")
     if options.data and study.asks.all_datasets:
         return datasets_here(study, options.data)
     return [default_dataset(study, options.data)]

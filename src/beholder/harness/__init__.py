@@ -19,12 +19,12 @@ from beholder.core.files import write_whole
 from beholder.core.record import Record
 from beholder.core.types import Entry
 from beholder.datasets.content import is_remote, part_of
+from beholder.datasets.dataset import KEYS
 from beholder.datasets.images import is_plain_file, open_image
 from beholder.models.served.address import Asking
 from beholder.models.served.protocol import data_url
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.imported import ASKED
-from beholder.scores.score_matrix import Task
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import chosen_studies, open_inquiry
 
@@ -61,14 +61,10 @@ class Questions:
 
     def each(self, pictures: Path, **more: object) -> Iterator[Question]:
         """Picture by picture; `pictures` is where those are written that no file holds as they are asked about."""
-        for task in self._inquiry.tasks(answers=True):
-            yield from self._of(task, pictures, more)
-
-    def _of(self, task: Task, pictures: Path, more: Entry) -> Iterator[Question]:
-        prompts = task.prompts.table.select("prompt_id", "text").rows()
-        for image_id, uri in task.dataset.table.select("image_id", "uri").rows():
+        tasks = self._inquiry.tasks(answers=True)
+        for task, (image_id, uri) in ((one, row) for one in tasks for row in one.dataset.table.select(*KEYS).rows()):
             image = picture_file(uri, pictures)
-            for prompt_id, text in prompts:
+            for prompt_id, text in task.prompts.table.select("prompt_id", "text").rows():
                 about = {"image_id": image_id, "prompt_id": prompt_id, ASKED: self.asked, **more}
                 for draw in range(self.draws or 1):
                     yield Question(image, self.instruction.ask(text), {**about, "draw": draw} if self.draws else about)

@@ -49,8 +49,8 @@ def _task(study: str) -> Callable[..., Task]:
         words = questions.instruction.yes, questions.instruction.no
         samples = []
         for image, text, about in questions.each(Path(PICTURES.name), choices=list(words)):
-            content = [ContentImage(image=image), ContentText(text=text)]
-            samples.append(Sample(input=[ChatMessageUser(content=content)], metadata=about))
+            asked = ChatMessageUser(content=[ContentImage(image=image), ContentText(text=text)])
+            samples.append(Sample(input=[asked], metadata=about))
         answers = {"temperature": 1.0, "top_p": 1.0, "max_tokens": WORDS}
         tokens = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": TOP}
         return Task(

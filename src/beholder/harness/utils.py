@@ -7,15 +7,13 @@ from typing import Any
 
 from PIL import Image
 
-Doc = Mapping[str, Any]
 
-
-def doc_to_visual(doc: Doc) -> list[Image.Image]:
+def doc_to_visual(doc: Mapping[str, Any]) -> list[Image.Image]:
     """The picture."""
     return [Image.open(doc["image"]).convert("RGB")]
 
 
-def process_results(doc: Doc, results: Sequence[Any]) -> dict[str, Any]:
+def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
     """What the log has to say of an answer, and P(yes)."""
     about = json.loads(doc["about"])
     if about["beholder"]["draws"]:

@@ -31,6 +31,7 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("first", "second", "difference", "low", "high", "p_value"), pl.Float64),
     **{"verdict": pl.String, "n": pl.Int64, "unit": pl.String, "landmark": pl.Float64, "note": pl.String},
 }
+SHARES = ("probability", "share", "average precision")  # units that are read in per cent
 ALWAYS = ("study", "baseline", "model", "dataset", "metric", "first", "second", "difference", "n")
 
 
@@ -63,6 +64,8 @@ def read_comparison(folder: Path) -> Comparison:
     table = read_rows(folder / COMPARED, SCHEMA, ALWAYS, value="difference")
     if table.is_empty():
         raise DataError(f"{folder / COMPARED} holds no difference. Make the comparison again.")
+    if odd := sorted(set(table["verdict"].drop_nulls()) - set(SIGNS)):
+        raise DataError(f"{folder / COMPARED}: {odd[0]!r} is no verdict. There are: {', '.join(SIGNS)}.")
     record = checked_record(read_json(folder / "comparison.json"), folder / "comparison.json")
     parts = record.settings.get("parts")
     models = [*table["baseline"].head(1), *table["model"].unique(maintain_order=True)]
@@ -145,12 +148,15 @@ def worded(row: Result, value: float) -> str:
 
 
 def with_interval(row: Result) -> str:
-    """A signed difference with its interval."""
-    width = abs(row["high"] - row["low"]) if row["low"] is not None else abs(row["difference"])
+    """A signed difference with its interval; of shares in points, as the numbers beside it are in per cent."""
+    factor, unit = (100, " points") if row.get("unit") in SHARES else (1, "")
+    value, bounded = factor * row["difference"], row["low"] is not None
+    low, high = (factor * row[end] if bounded else 0.0 for end in ("low", "high"))
+    width = abs(high - low) if bounded else abs(value)
     digits = next((digits for digits in range(1, 7) if width * 10**digits >= 3), 6)  # it spans some units of the last
-    shown = f"{row['difference']:+.{digits}f}"
-    if row["low"] is not None:
-        shown += f" ({row['low']:.{digits}f} to {row['high']:.{digits}f})"
+    shown = f"{value:+.{digits}f}{unit}"
+    if bounded:
+        shown += f" ({low:.{digits}f} to {high:.{digits}f})"
     return shown.replace("-", "−")
 
 

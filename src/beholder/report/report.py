@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -119,6 +120,7 @@ DRAWN_LIMITATIONS = (
 )
 NOISE = r"^null(:\d+)?$"  # the names of models whose scores are random
 LONGEST_SLUG = 200
+MOST_FIGURES = 40  # of one study on one data set
 MOST_ROWS = 1_000  # of a table; the files have all
 PLAIN = Chapter(topics={"results": "Results"})
 
@@ -156,7 +158,12 @@ class Section:
     def figures(self) -> "list[Figure]":
         """Every chart; made when they are first asked for."""
         with _read_from(self.folder, self.study.name):
-            return [figure.titled(self.findings) for figure in self.chapter.figures(self.results)]
+            made = list(islice(self.chapter.figures(self.results), MOST_FIGURES + 1))
+            made = [figure.titled(self.findings) for figure in made]
+        if len(made) > MOST_FIGURES:
+            more = f"{made[MOST_FIGURES - 1].caption} More of them are not drawn; all numbers are in results.csv."
+            made[MOST_FIGURES - 1 :] = [made[MOST_FIGURES - 1]._replace(caption=more)]
+        return made
 
 
 @dataclass(frozen=True)

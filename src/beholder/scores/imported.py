@@ -48,6 +48,8 @@ from beholder.scores.score_matrix import UNITS, ScoreMatrix, Task
 
 PAIR = re.compile(r"(-?(?:inf|\d[\d.eE+-]*))[\"'\s]*,[\"'\s]*(?:true|false)", re.IGNORECASE)
 """A log-likelihood and whether the choice is the likeliest text; lmms-eval writes pairs as lists or as texts."""
+LOSS = """Many model classes of lmms-eval give the loss there, of which nothing can be read.
+Ask for answers in words: beholder tasks … --draws 20"""
 WORDS = (("Yes", "No"), ("True", "False"))  # the answers that are looked for where a log does not name them
 LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim any number of them
 ZSTD = 93
@@ -85,16 +87,11 @@ def read_harness_log(path: Path) -> Scores:
 
 def asked_in(path: Path) -> tuple[Fields, str]:
     """What the tasks of `beholder.harness` were made of, as options of `beholder audit`, and the model's name."""
-    if path.suffix.lower() == ".jsonl":
-        first, model = next(_lines(path), {}), path.resolve().parent.name
-        abouts: Iterable[object] = first.values()
-    else:
-        first = next((sample for _, sample in _samples(path)), {})
-        output = first.get("output")
-        abouts, model = [first.get("metadata")], str(output.get("model")) if isinstance(output, Mapping) else ""
-    for about in abouts:
+    lines = _lines(path) if path.suffix.lower() == ".jsonl" else (sample for _, sample in _samples(path))
+    first = next(lines, {})
+    for about in first.values():
         if isinstance(about, Mapping) and isinstance(about.get(ASKED), Mapping):
-            return about[ASKED], model
+            return about[ASKED], str(part(first, "output").get("model") or path.resolve().parent.name)
     raise BadScores(
         f"{path} does not say what was asked: it was not made by Beholder's own tasks.\n"
         f"Name the study and the data set: beholder measure STUDY --scores {path} --dataset NAME"
@@ -114,9 +111,9 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
     """One score for each choice where choices are prompts, else the likelihood of all spellings of each answer."""
     if samples and {"image_id", "prompt_id", "score"} <= samples[0].keys():
         return _own(path, samples)
-    more, drawn = dict[str, list[float]](), dict[tuple[str, str], list[str]]()
+    more, drawn = dict[str, list[float]](), list[tuple[tuple[str, str], str]]()
     scores = Scores([], "logit_true", (), more)
-    words: Sequence[str] = ()
+    words: Sequence[object] = ()
     for number, sample in enumerate(samples, start=1):
         place = f"{path}, line {number}"
         about = _about(sample.values(), place, "the dictionary that the task's process_results returns")
@@ -124,8 +121,8 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
         found, key = PAIR.findall(json.dumps(given)), (str(about["image_id"]), str(about.get("prompt_id")))
         answers = about.get("answers")
         if not found and isinstance(answers, list) and len(answers) == 2:
-            words = list(map(str, answers))
-            drawn.setdefault(key, []).append(str(given[0] if isinstance(given, list) and given else given or ""))
+            words = answers
+            drawn.append((key, str(given[0] if isinstance(given, list) and given else given or "")))
             continue
         if not found:
             raise BadScores(
@@ -143,10 +140,7 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
         except ValueError:
             raise BadScores(f"{place}: a log-likelihood is not a number.") from None
         if max(logs) > SURE:
-            raise BadScores(
-                f"{place}: {max(logs):g} is no logarithm of a probability. Many model classes of lmms-eval give the "
-                "loss there, of which nothing can be read.\nAsk for answers in words: beholder tasks … --draws 20"
-            )
+            raise BadScores(f"{place}: {max(logs):g} is no logarithm of a probability. {LOSS}")
         if "prompt_id" in about:
             scores = scores._replace(channel="log_p_yes")
             yes, others = _likelihoods(named, logs, place)
@@ -155,10 +149,16 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
                 more.setdefault(name, []).append(value)
         else:
             scores.cells.extend((key[0], choice, score) for choice, score in zip(named, logs, strict=True))
-    if drawn:
-        cells = [read_draws(texts, Instruction("{}", *words)) for texts in drawn.values()]
-        return _of_cells(list(drawn), cells, (*CHANNELS, *COUNTS), ())
-    return scores
+    return _counted(drawn, words) if drawn else scores
+
+
+def _counted(answers: Iterable[tuple[tuple[str, str], str]], words: Sequence[object]) -> Scores:
+    """The shares of the two words among the answers to each question."""
+    drawn = dict[tuple[str, str], list[str]]()
+    for key, answer in answers:
+        drawn.setdefault(key, []).append(answer)
+    cells = [read_draws(texts, Instruction("{}", *map(str, words))) for texts in drawn.values()]
+    return _of_cells(list(drawn), cells, (*CHANNELS, *COUNTS), ())
 
 
 def _likelihoods(named: Sequence[str], logs: Sequence[float], place: str) -> tuple[float, dict[str, float]]:
@@ -227,11 +227,7 @@ def _inspect(path: Path) -> Scores:
         raise BadScores(f"{path}: 'choices' names {len(chosen)} answers; the agreeing and the other one are expected.")
     ids = [(str(about["image_id"]), str(about["prompt_id"])) for _, about, _, _ in read]
     if not any(tokens for _, _, tokens, _ in read):
-        drawn = dict[tuple[str, str], list[str]]()
-        for key, (_, _, _, answer) in zip(ids, read, strict=True):
-            drawn.setdefault(key, []).append(answer)
-        counted = [read_draws(answers, Instruction("{}", *map(str, chosen))) for answers in drawn.values()]
-        return _of_cells(list(drawn), counted, (*CHANNELS, *COUNTS), ())
+        return _counted(zip(ids, (answer for *_, answer in read), strict=True), chosen)
     cells = cells_of(chosen)
     unseen = sum(not cell.seen for cell in cells)
     note = f"{path}: {unseen} answers have {chosen[0]} or {chosen[1]} not among their likeliest first tokens"

@@ -275,6 +275,8 @@ def datasets_here(study: Study, data: Path) -> list[str]:
 
 def default_dataset(study: Study, data: Path | None) -> str:
     """The study's own data, or the embedded world when no folder was named and the study knows it."""
+    if not study.asks.datasets:
+        raise UsageError(f"{study.name} has no data of its own: add --dataset NAME or folder:PATH.")
     embedded = [name for name in study.asks.datasets if DATASETS[name].embedded]
     if data is None:
         return (embedded or study.asks.datasets)[0]
