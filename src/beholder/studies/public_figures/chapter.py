@@ -8,6 +8,7 @@ from beholder.chapter import chapter
 from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
+from beholder.core.types import Entry
 from beholder.metrics.association import softmax
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.printed import POOLS
@@ -52,7 +53,7 @@ def association_table(part: pl.DataFrame) -> Iterator[Table]:
     if mean:
         caption = "Mean share of the model's belief on the right prompt, in per cent, and how often the right prompt "
         caption += f"comes first. {INTERVALS}"
-        named = {"title": "Right answer, level by level", "topic": "association", "extras": ("first",)}
+        named: Entry = {"title": "Right answer, level by level", "topic": "association", "extras": ("first",)}
         rows, notes = _keyed(mean, "subset").values(), chapter.notes_of(mean)
         yield tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes, **named)
 
@@ -63,7 +64,8 @@ def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
     if ratios:
         yield _ratio_table(part, ratios, _keyed(probabilities, "subset", "group", "concept"))
     if others := [line for row in ratios for line in _other_ratios(part.filter(model=row["model"]), row)]:
-        left, columns = [("Pool", "pool"), ("b", "label")], [("n", "n"), ("b there", chapter.ratio_cell)]
+        left: list[Column] = [("Pool", "pool"), ("b", "label")]
+        columns: list[Column] = [("n", "n"), ("b there", chapter.ratio_cell)]
         caption = "The ratio b of a pool's branches, for either word where the right word depends on the gender, and "
         caption += "with that wrong option left out which lowers or raises it most: b belongs to the options offered "
         caption += f"together. {INTERVALS}"
@@ -144,7 +146,7 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     columns.append(("p", lambda row: chapter.p_cell(gap(row))))
     caption = f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
     caption += f"{differences}{INTERVALS}"
-    named = {"title": f"Occupations offered for {pool}", "topic": "gender", "long": True, "exported": True}
+    named: Entry = {"title": f"Occupations offered for {pool}", "topic": "gender", "long": True, "exported": True}
     lines, notes = _keyed(rows.to_dicts(), "concept").values(), chapter.notes_of(rows.to_dicts())
     return tabled(rows, lines, [("Occupation", "concept")], columns, caption=caption, notes=notes, **named)
 
@@ -175,7 +177,7 @@ def identity_table(part: pl.DataFrame) -> Iterator[Table]:
         caption += "bold where it was found to be more than names exchanged among people with the same labels get (p "
         caption += "and interval: for branches and directions at once). Then how often the right one comes first, and "
         caption += f"the mean reciprocal rank (1: always first). {INTERVALS}"
-        named = {"title": "Names and faces", "topic": "identity", "extras": ("first", "1/rank")}
+        named: Entry = {"title": "Names and faces", "topic": "identity", "extras": ("first", "1/rank")}
         lines, notes = _keyed(every, "subset").values(), chapter.notes_of(every)
         yield tabled(part, lines, [("Branch", "subset")], right, caption=caption, notes=notes, **named)
 

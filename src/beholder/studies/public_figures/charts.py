@@ -122,9 +122,9 @@ def dumbbells(drawn: Blocks) -> Layers:
                 label = f"{group if place == 0 else ''} {percent(row['value'])}".strip()
                 marks.append({**row, "row": keys[-1], "group": group, "end": end, "label": label})
     names = [plural(group) for group in GROUPS]
-    label: Entry = {"labelExpr": "slice(datum.label, indexof(datum.label, '|') + 1)", "labelPadding": 7}
+    named: Entry = {"labelExpr": "slice(datum.label, indexof(datum.label, '|') + 1)", "labelPadding": 7}
     bold = alt.condition(r"test(/^\d+=/, datum.value)", alt.value("bold"), alt.value("normal"))
-    axis = alt.Axis(**label, labelFontWeight=bold, ticks=False, domain=False, title=None)
+    axis = alt.Axis(**named, labelFontWeight=bold, ticks=False, domain=False, title=None)
     y = alt.Y("row:N", sort=None, scale=alt.Scale(domain=keys, paddingInner=0.1, paddingOuter=0), axis=axis)
     x = Axis("share of belief", percent=True, scale={"domain": [0, 1.3 * max(mark["end"] for mark in marks) or 1]}).x()
     colour = alt.Color("group:N", scale=alt.Scale(domain=names, range=list(GROUP_COLOURS.values())), legend=None)
