@@ -18,7 +18,7 @@ from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri, files_of
-from beholder.datasets.settings import Setting, Settings
+from beholder.datasets.settings import Settings, known_settings
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 
@@ -40,12 +40,7 @@ VARIED = {
 CROP = 432
 FILES = 100 * len(RACES) * len(GENDERS) * sum(len(varied.values) for varied in VARIED.values())  # of 100 seeds
 ADJUSTED, AS_MADE = "adjusted", "as-made"
-SETTINGS = {
-    "brightness": Setting(
-        ADJUSTED,
-        "adjusted: by the authors, or by Beholder where their file is absent; as-made: the study's control without it",
-    )
-}
+SETTINGS = known_settings("causalface")
 SCHEMA = {
     **dict.fromkeys(("image_id", "uri", "varied", "race", "gender", "seed"), pl.String),
     **dict.fromkeys(VARIED, pl.Float64),

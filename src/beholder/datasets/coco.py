@@ -20,7 +20,16 @@ from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets.dataset import SCHEMA, Dataset, objects_in, published, with_steps
 from beholder.datasets.json_stream import JsonTables, Record
-from beholder.datasets.settings import CUTS, GENDER_WORDS, GroupWords, Setting, Settings, Steps, require_words, words_of
+from beholder.datasets.settings import (
+    CUTS,
+    GENDER_WORDS,
+    GroupWords,
+    Settings,
+    Steps,
+    known_settings,
+    require_words,
+    words_of,
+)
 
 
 @dataclass
@@ -121,22 +130,7 @@ def _box_pixels(tables: JsonTables, record: Record) -> float:
 
 # COCO 2017
 
-SETTINGS = {
-    "split": Setting("val2017", "which files are read: val2017, train2017"),
-    "instances": Setting("", "another file of boxes, in COCO's format"),
-    "captions": Setting("", "another file of captions, in COCO's format"),
-    "images": Setting("", "another folder of images"),
-    "train": Setting("", "boxes in which categories are counted; else annotations/instances_train2017.json"),
-    "train_captions": Setting("", "captions of the same images; else annotations/captions_train2017.json"),
-    "concept_images": Setting("100", "fewest training images of a category that is kept"),
-    "concepts_in": Setting(
-        "auto",
-        "which training images count: one-group (captions name exactly one), all; auto: one-group if captions are here",
-    ),
-    "groups": Setting("", "own groups: a table with the columns group and word, called as the attribute"),
-    "without": Setting("people", "a caption with one of these words leaves its image out; empty: none"),
-    "words": Setting("letters", f"where a word of a caption ends: {', '.join(CUTS)}"),
-}
+SETTINGS = known_settings("coco")
 
 
 def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:

@@ -13,7 +13,7 @@ import polars as pl
 
 from beholder.core.digests import file_digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
-from beholder.core.tables import read_table, text_columns
+from beholder.core.tables import read_delimited, read_table, text_columns
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, str]:
@@ -34,6 +34,12 @@ class Setting(NamedTuple):
 
     default: str
     meaning: str
+
+
+def known_settings(dataset: str) -> dict[str, Setting]:
+    """What may be chosen for a data set, as `settings.csv` has it."""
+    table = read_delimited(Path(__file__).with_name("settings.csv")).filter(dataset=dataset).fill_null("")
+    return {name: Setting(default, meaning) for _, name, default, meaning in table.iter_rows()}
 
 
 class Settings:

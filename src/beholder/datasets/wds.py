@@ -28,10 +28,10 @@ from beholder.core.types import Entry
 from beholder.datasets import content
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.folder import OUTSIDE, OWN, PHOTOGRAPHS, allows_links, base_name, is_image, refuse_links
-from beholder.datasets.settings import Settings
+from beholder.datasets.folder import OWN, allows_links, base_name, is_image, refuse_links
+from beholder.datasets.settings import Settings, known_settings
 
-SETTINGS = {"outside": OUTSIDE, "photographs": PHOTOGRAPHS}
+SETTINGS = known_settings("wds")
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)  # key and ending: before and after the first dot
 TEXTS = ("txt", "text", "cls")
