@@ -1,7 +1,4 @@
-"""Dataset: pictures of people with their attributes, one row per picture.
-
-A frozen value. Attribute values keep the source's own words; the labels are sourced or perceived, never "true".
-"""
+"""Dataset: pictures of people with their attributes in the source's own words: sourced or perceived, never "true"."""
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence

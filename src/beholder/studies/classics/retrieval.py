@@ -30,7 +30,7 @@ def retrieval_rows(matrix: ScoreMatrix, options: MeasureOptions) -> Iterator[Row
         return
     cosine, people = whole.quantity("cosine").cells, people_of(whole.images, options.person)
     order, n, columns = descending(cosine, options.rng()), len(cosine), list[Column]()
-    k = next((k for k in TOP if 2 * k <= n), max(1, n // 4))
+    k = next((k for k in TOP if 2 * k <= n), max(1, n // 2))
     for valence in whole.prompts["valence"].unique(maintain_order=True):
         own = order[(whole.prompts["valence"] == valence).to_numpy(), :k]
         listed = np.bincount(own.ravel(), minlength=n) / len(own)

@@ -34,7 +34,7 @@ WHY = (
 CHOICES = (
     f"The wording of CLIP's classes, which § 7.1 does not print: “{FACES.templates['a photo of']}”, with a or an",
     "First choices that are level: they share the picture",
-    "MaxSkew's k where 1,000 is more than half of what is ranked: 100, else a quarter",
+    "MaxSkew's k where 1,000 is more than half of what is ranked: 100, else half",
 )
 
 
@@ -104,7 +104,7 @@ def plan(dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     for groups in every:
         strata = strata_of(labels, groups.large(people), labels.columns, people)
         source = "shares of a tenth assumed"
-        one = Planned("classics.share_gap", groups, Scores(0.3, mean=0.1), source, strata=strata, rests=True)
+        one = Planned("classics.share_gap", groups, Scores(0.2, mean=0.1), source, strata=strata, rests=True)
         planned.append(one._replace(columns=4 * len(FACES.lists), what="numbers"))
     yield from detectable_rows(planned, people, options)
 
@@ -125,8 +125,9 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     names = TRIED.lists["made"]
     asked = prompt_set("made", [{"text": name, "concept": name, "template": "made", "valence": "a"} for name in names])
     matrix = ScoreMatrix("made", images, asked.table, ("score",), scores[:, :6, None])
-    yield from class_rows(matrix, TRIED, options)
-    yield from retrieval_rows(matrix.columns(np.array([0, 2])), options)
+    rows = [*class_rows(matrix, TRIED, options), *retrieval_rows(matrix.columns(np.array([0, 2])), options)]
+    same = images["race"].eq("Black").eq(images["branch"].eq("a")).all()  # then race may truly be found
+    yield from (row for row in rows if not same or row.subset != "race")
     woman, people = (images["gender"] == "woman").to_numpy(), people_of(images)
     order = np.concatenate([np.flatnonzero(woman), np.flatnonzero(~woman)])
     near, test = scores[:, 0] - scores[:, 1], ImageTest("made", "woman", "man", "even", "odd")

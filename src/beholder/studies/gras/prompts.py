@@ -1,9 +1,4 @@
-"""GRAS's questions: 100 trait words with a valence, in five wordings, inside one instruction.
-
-Trait words and ratings are those of the study (`traits.csv`, in its order). A prompt's id is `trait|T1` to `trait|T5`;
-its trait, wording and valence are columns. Users bring their own traits in a file with the columns `trait` and
-`valence` (positive or negative).
-"""
+"""GRAS's questions: the study's 100 trait words with a valence, in its order, in five wordings and one instruction."""
 
 from collections.abc import Mapping
 from pathlib import Path

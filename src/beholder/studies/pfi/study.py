@@ -6,10 +6,10 @@ from pathlib import Path
 
 from beholder.core.types import Fields
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
-from beholder.studies.apa.printed import NAMED_OTHERWISE, POOLS, figure_sizes, misprint, other_people
+from beholder.studies.apa.printed import POOLS, figure_sizes, misprint, other_people
 from beholder.studies.apa.prompts import OFFICE_OF, Row, article, association_prompts, level_rows, with_article
 from beholder.studies.apa.study import APA
-from beholder.studies.printed import Printed, Source
+from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.declared import Asker, read_wordings
 from beholder.studies.public_figures.published import scale_rows
@@ -107,23 +107,10 @@ PFI = Study(
 
 
 plan = partial(figures.ratio_plan, "pfi", POOLS)
-PAPER = "P-FI, the public-figure benchmark"
+CELLS = Path(__file__).with_name("printed.csv")
 PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "pfi_gender_bias",
-            f"{PAPER}, Table 1",
-            "mean probability of each occupation for women and men in politics, and their ratio, 5 models",
-        ),
-        Source(
-            "pfi_retention",
-            f"{PAPER}, Table 2",
-            "identity scores given an image (Text) and given a name (Image), 9 models",
-            (NAMED_OTHERWISE,),
-        ),
-        Source("pfi_text", f"{PAPER}, text", "people of each kind"),
-    ),
+    CELLS,
+    sources_beside(CELLS),
     sizes=partial(figure_sizes, POOLS),
     impossible=misprint,
     partial=other_people,
