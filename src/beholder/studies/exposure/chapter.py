@@ -236,9 +236,8 @@ def _identity_table(part: pl.DataFrame) -> Table:
     caption += " Spearman's correlation with captions, within branch and gender; and women over men,"
     caption += f" as measured and at equal log(1 + captions). {INTERVALS} It holds for all subsets together."
     named = {"title": "Named and known by name", "topic": "known"}
-    return tabled(
-        part, rows, [("Branch", "subset")], columns, caption=caption, notes=chapter.notes_of([*rows, *gaps]), **named
-    )
+    notes = chapter.notes_of([*rows, *gaps])
+    return tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes, **named)
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:

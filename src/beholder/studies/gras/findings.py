@@ -328,12 +328,6 @@ def _absent(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(row, "absent", f"Not measured: {missing}", sentence, verdict=NOT_MEASURED)
 
 
-FIRST = (
-    _planted,
-    _nothing,
-    _variant,
-    _not_answering,
-    _score,
-    _gaps,
-)  # what model it is, and what it shows on the whole
-FINDERS = (*FIRST, _valence, _intersections, _wording, _sensitive, _refusals, _absent)
+# What model it is, and what it shows on the whole, come first.
+FINDERS = [_planted, _nothing, _variant, _not_answering, _score, _gaps]
+FINDERS += [_valence, _intersections, _wording, _sensitive, _refusals, _absent]
