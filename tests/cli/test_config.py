@@ -66,6 +66,7 @@ def test_flags_win(config: Path, tmp_path: Path) -> None:
         ('sudy = "apa"', "line 9: 'sudy' is not known. Did you mean 'study'?"),
         ('limit = "many"', "line 9: 'limit' is 'many'. Input should be a valid integer"),
         ("limit = [1, 2]", "line 9: 'limit' takes one value, not"),
+        ("study = [[]]", r"line 9: 'study' takes a list of plain values, not \[\[\]\]"),
         ("limit = 0", "line 9: 'limit' is 0. Input should be greater than or equal to 1"),
         ("draws = ", "is not TOML"),
     ],

@@ -225,8 +225,9 @@ def _checked(context: typer.Context, parameter: Any, key: str, value: Any, locat
     several = parameter.multiple if parameter.param_type_name == "option" else parameter.nargs == -1
     value = [value] if several and not isinstance(value, list) else value
     texts = [str(each) for each in value] if several else value if isinstance(value, bool) else str(value)
-    if isinstance(value, dict) or (isinstance(value, list) and not several):
-        raise UsageError(f"{location}: {key!r} takes one value, not {value!r}.")
+    if any(isinstance(each, dict | list) for each in (value if several else [value])):
+        form = "a list of plain values" if several else "one value"
+        raise UsageError(f"{location}: {key!r} takes {form}, not {value!r}.")
     try:
         parameter.process_value(context, texts)
     except typer.BadParameter as error:

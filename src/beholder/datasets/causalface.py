@@ -1,8 +1,6 @@
 """CausalFace: 18,000 synthetic faces in which one attribute at a time is changed. On request from its authors.
 
-Layout: `final_picked_{age,lighting,pose,smiling}/seed_<N>/{race}_{gender}_{abbr}_{value}{suffix}.png`. A seed is one
-identity in six prototypes (race × gender); files that are missing are reported seed by seed. The pictures are shown as
-the study crops them; smiling variants without the authors' brightness correction are corrected when they are opened.
+A seed is one identity in six prototypes (race × gender), in `final_picked_*/seed_<N>/{race}_{gender}_{abbr}_{value}*`.
 """
 
 import os
@@ -18,7 +16,7 @@ from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri, files_of
-from beholder.datasets.settings import Setting, Settings
+from beholder.datasets.settings import Settings, known_settings
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 
@@ -40,12 +38,7 @@ VARIED = {
 CROP = 432
 FILES = 100 * len(RACES) * len(GENDERS) * sum(len(varied.values) for varied in VARIED.values())  # of 100 seeds
 ADJUSTED, AS_MADE = "adjusted", "as-made"
-SETTINGS = {
-    "brightness": Setting(
-        ADJUSTED,
-        "adjusted: by the authors, or by Beholder where their file is absent; as-made: the study's control without it",
-    )
-}
+SETTINGS = known_settings("causalface")
 SCHEMA = {
     **dict.fromkeys(("image_id", "uri", "varied", "race", "gender", "seed"), pl.String),
     **dict.fromkeys(VARIED, pl.Float64),

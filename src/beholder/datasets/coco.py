@@ -1,10 +1,6 @@
 """COCO 2017: everyday photographs with boxes of 80 categories and five captions each; groups from the captions' words.
 
-Source: cocodataset.org. Licence: annotations CC BY 4.0, images by their Flickr licences. Layout: `annotations/
-instances_val2017.json`, `annotations/captions_val2017.json` (either may lie in the folder itself), `val2017/*.jpg`;
-with `annotations/instances_train2017.json` concepts are kept by their training frequency, as in the study: among images
-whose captions name one group, if `annotations/captions_train2017.json` is there too.
-The notes of the data set list the count after every filter.
+Concepts are kept by their training frequency, as in the study, where the training annotations are there too.
 """
 
 from array import array
@@ -20,7 +16,16 @@ from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets.dataset import SCHEMA, Dataset, objects_in, published, with_steps
 from beholder.datasets.json_stream import JsonTables, Record
-from beholder.datasets.settings import CUTS, GENDER_WORDS, GroupWords, Setting, Settings, Steps, require_words, words_of
+from beholder.datasets.settings import (
+    CUTS,
+    GENDER_WORDS,
+    GroupWords,
+    Settings,
+    Steps,
+    known_settings,
+    require_words,
+    words_of,
+)
 
 
 @dataclass
@@ -121,22 +126,7 @@ def _box_pixels(tables: JsonTables, record: Record) -> float:
 
 # COCO 2017
 
-SETTINGS = {
-    "split": Setting("val2017", "which files are read: val2017, train2017"),
-    "instances": Setting("", "another file of boxes, in COCO's format"),
-    "captions": Setting("", "another file of captions, in COCO's format"),
-    "images": Setting("", "another folder of images"),
-    "train": Setting("", "boxes in which categories are counted; else annotations/instances_train2017.json"),
-    "train_captions": Setting("", "captions of the same images; else annotations/captions_train2017.json"),
-    "concept_images": Setting("100", "fewest training images of a category that is kept"),
-    "concepts_in": Setting(
-        "auto",
-        "which training images count: one-group (captions name exactly one), all; auto: one-group if captions are here",
-    ),
-    "groups": Setting("", "own groups: a table with the columns group and word, called as the attribute"),
-    "without": Setting("people", "a caption with one of these words leaves its image out; empty: none"),
-    "words": Setting("letters", f"where a word of a caption ends: {', '.join(CUTS)}"),
-}
+SETTINGS = known_settings("coco")
 
 
 def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
@@ -197,11 +187,7 @@ def grouped(
 def frequent_categories(
     instances: Instances, chosen: Settings, folder: Path, steps: Steps, *, groups: GroupWords = GENDER_WORDS
 ) -> frozenset[int]:
-    """The categories in enough training images; all of them, with a note, where no training file is here.
-
-    The study says "at least 100 training images". Of all training images, every category has as many; of those whose
-    captions name one group, some have not.
-    """
+    """The categories in enough training images; all of them, with a note, where no training file is here."""
     path = chosen.path("train", folder, "annotations/instances_train2017.json")
     if path is None:
         steps.append(

@@ -1,12 +1,8 @@
-"""Croissant: a folder of one's own as machine-readable metadata, which mlcroissant and the hubs read.
-
-It names the table and its columns; of values it has the names and sizes of groups alone. Readers take rows
-from the table, which stays with you.
-"""
+"""Croissant: a folder of one's own as metadata for mlcroissant and the hubs; of values only groups and their sizes."""
 
 import hashlib
 import json
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from beholder.core.errors import UsageError
 from beholder.core.tables import parse_table
@@ -23,20 +19,7 @@ FORMATS = {
     ".parquet": "application/x-parquet",
     ".jsonl": "application/jsonlines",
 }
-CONTEXT: Entry = {
-    **{"@language": "en", "@vocab": "https://schema.org/", "sc": "https://schema.org/"},
-    **{"cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/"},
-    **{"dct": "http://purl.org/dc/terms/", "conformsTo": "dct:conformsTo", "citeAs": "cr:citeAs"},
-    **{name: f"cr:{name}" for name in ("column", "extract", "field", "fileObject", "fileSet", "format", "includes")},
-    **{name: f"cr:{name}" for name in ("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet")},
-    **{
-        name: f"cr:{name}" for name in ("references", "regex", "repeated", "replace", "separator", "source", "subField")
-    },
-    **{name: f"cr:{name}" for name in ("transform", "fileProperty", "equivalentProperty", "samplingRate")},
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-}
+CONTEXT: Entry = json.loads(Path(__file__).with_name("croissant_context.json").read_text(encoding="utf-8"))
 
 
 def croissant(name: str, dataset: Dataset, seen: Survey) -> str:

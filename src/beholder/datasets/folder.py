@@ -1,9 +1,7 @@
-"""`folder:PATH`: any folder of images, since users bring their own.
+"""`folder:PATH`: any folder of images, since users bring their own: with one table, or with a folder for each class.
 
-PATH is a folder with one table in it, the table itself, or a folder with a folder for each class. It may be a URI. The
-table names each image in a column such as `image` or `file_name`, relative to the table; its other columns are
-attributes. Names of columns are read in lower case. `metadata.csv`, `.jsonl` or `.parquet`, one for each split, are
-read as Hugging Face's imagefolder has them.
+PATH may be the table itself, or a URI. The table names each image, relative to it; its other columns are attributes,
+their names in lower case. One `metadata` for each split is read as Hugging Face's imagefolder has it.
 """
 
 import os
@@ -21,7 +19,7 @@ from beholder.core.files import leads_out, links_out
 from beholder.core.tables import column_name, parse_table, with_plain_names
 from beholder.datasets.content import files_below, is_file, is_folder, is_remote, joined, open_binary, parent
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.settings import Setting, Settings
+from beholder.datasets.settings import Settings, known_settings
 
 IMAGE_COLUMNS = ("image", "file_name", "filename", "file", "path", "image_path", "file_path", "filepath", "image_id")
 """Columns that may name the images; the first whose files are there is meant."""
@@ -31,14 +29,7 @@ SPLITS = ("train", "val", "valid", "validation", "test")
 ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
-OUTSIDE = Setting("refuse", "allow: files may lie outside the folder, by their names or by links")
-PHOTOGRAPHS = Setting("", "'yes: WHO ALLOWS IT' if licence and people allow it: for `report --with-photographs`")
-SETTINGS = {
-    "image": Setting("", "the column that names the images; empty for the first of those that usually do"),
-    "label": Setting("folder", "the name of the attribute that a folder for each class stands for"),
-    "outside": OUTSIDE,
-    "photographs": PHOTOGRAPHS,
-}
+SETTINGS = known_settings("folder")
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:

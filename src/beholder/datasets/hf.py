@@ -1,7 +1,6 @@
 """`hf:NAME_OR_PATH`: a Hugging Face data set with an image column, as Parquet shards or as an Arrow folder.
 
-A path or URI is read where it lies; any other name is one of the hub's, read through `huggingface_hub`. Only the other
-columns are read here, which are the attributes; pictures are read row group by row group when they are needed.
+Only the attributes are read here; pictures are read row group by row group when they are needed.
 """
 
 import json
@@ -22,15 +21,10 @@ from beholder.core.types import Entry
 from beholder.datasets import content, folder
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.settings import Setting, Settings
+from beholder.datasets.settings import Settings, known_settings
 
 ENDINGS = (".parquet", ".arrow")
-SETTINGS = {
-    "split": Setting("", "one split, such as train or test; empty for all"),
-    "image": Setting("", "the column with the pictures; empty for the only one there is"),
-    "outside": folder.OUTSIDE,
-    "photographs": folder.PHOTOGRAPHS,
-}
+SETTINGS = known_settings("hf")
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 CONVERTED = "@refs%2Fconvert%2Fparquet"  # where the hub keeps every data set as Parquet

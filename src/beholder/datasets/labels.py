@@ -1,7 +1,6 @@
 """Labels as tables really have them: values that look alike, and the user's own map of them.
 
-Values that differ in case, blanks, language, abbreviation or spelling may mean one group. Nothing is merged here: who
-knows the data maps them (`--map`), or says that they are meant (`--keep-codes`).
+Nothing is merged here: who knows the data maps them (`--map`), or says that they are meant (`--keep-codes`).
 """
 
 import csv
@@ -17,7 +16,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import DataError, UnknownName, UsageError
-from beholder.core.tables import column_in, read_table
+from beholder.core.tables import column_in, read_delimited, read_table
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import MOST_VALUES, numbers_of
 
@@ -25,21 +24,7 @@ Map = dict[str, str | None]  # a value, and the group it stands for; None: no la
 FIRST = 8  # values that a message lists
 MOST = 100  # different values above which spellings are not compared
 NONE = "no label"
-READINGS = {
-    "man": "m male males masc masculine man men männlich maennlich herr herren mann männer homme hommes masculin "
-    "masculino hombre hombres uomo uomini maschio homem homens mannelijk mr mężczyzna мужчина 男 男性 남성 남자",
-    "woman": "f w fem female females feminine woman women weiblich frau frauen femme femmes féminin femenino femenina "
-    "feminino mujer mujeres donna donne femmina mulher mulheres vrouw vrouwelijk mrs ms miss lady kobieta женщина 女 "
-    "女性 여성 여자",
-    "nonbinary": "d x nb nonbinary enby divers diverse",
-    "white": "white weiß blanc blanche blanco blanca bianco bianca",
-    "black": "black schwarz noir noire nero nera",
-    "asian": "asian asiatisch asiatique asiático asiatico",
-    "yes": "yes y ja j oui sí si true 1",
-    "no": "no n nein non false 0",
-    NONE: "unknown unk unbekannt inconnu desconocido na n/a #n/a nan null ? ?? ??? - -- k.a. keineangabe missing "
-    "notstated undisclosed",
-}
+READINGS = dict(read_delimited(Path(__file__).with_name("readings.csv")).rows())  # groups and the words for them
 ALWAYS_NONE = frozenset("n/a #n/a nan null ? ?? ??? - --".split())  # stand for no label even where they stand alone
 BETWEEN = re.compile(r"(?<=\w)[\s_.'’–—-]+(?=\w)")
 DASH = re.compile(r"\s*[–—-]\s*")

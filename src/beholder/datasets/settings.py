@@ -1,7 +1,4 @@
-"""Settings of a data set: what a user may choose about how it is read, as `--set NAME=VALUE`.
-
-Values are text from the command line; each is read as what the loader needs, or refused with the setting's name.
-"""
+"""Settings of a data set: what a user may choose about how it is read, as `--set NAME=VALUE`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +10,7 @@ import polars as pl
 
 from beholder.core.digests import file_digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
-from beholder.core.tables import read_table, text_columns
+from beholder.core.tables import read_delimited, read_table, text_columns
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, str]:
@@ -34,6 +31,12 @@ class Setting(NamedTuple):
 
     default: str
     meaning: str
+
+
+def known_settings(dataset: str) -> dict[str, Setting]:
+    """What may be chosen for a data set, as `settings.csv` has it."""
+    table = read_delimited(Path(__file__).with_name("settings.csv")).filter(dataset=dataset).fill_null("")
+    return {name: Setting(default, meaning) for _, name, default, meaning in table.iter_rows()}
 
 
 class Settings:

@@ -1,13 +1,11 @@
 """Visual Genome: 108,077 photographs whose objects carry WordNet synsets; groups from the synsets of people in them.
 
-Source: the Visual Genome project (version 1.4 has synsets). Licence: CC BY 4.0. Layout: `vg/objects.json`, and where
-they are there `image_data.json` (picture sizes, for areas), `object_alias.txt` (names that mean the same),
-`VG_100K/*.jpg` and `VG_100K_2/*.jpg`. `objects.json` is read record by record and never held whole.
+`image_data.json` gives areas, `object_alias.txt` names that mean the same. `objects.json` is never held whole.
 """
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_text
 from beholder.datasets.dataset import SCHEMA, Dataset, published, with_steps
 from beholder.datasets.json_stream import JsonRecords, Record
-from beholder.datasets.settings import GroupWords, Setting, Settings, Steps
+from beholder.datasets.settings import GroupWords, Settings, Steps, known_settings, read_group_words
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
 PART = 2000  # images whose objects are held as Python values; more are packed into a table
@@ -142,30 +140,8 @@ def image_files(folder: Path) -> dict[str, str]:
 
 # Visual Genome
 
-# The study's synsets
-WOMAN = tuple(
-    """
-    maid.n.02 woman.n.01 girl.n.01 lady.n.01 female.n.01 mother.n.01 lass.n.01 ma.n.01 widow.n.01 bride.n.01
-    daughter.n.01 grandma.n.01 granddaughter.n.01 bridesmaid.n.01 girlfriend.n.01 sister.n.01 wife.n.01
-    female_child.n.01 white_woman.n.01 dame.n.01 matriarch.n.01 mother_figure.n.01 dame.n.02 great-aunt.n.01
-    donna.n.01
-    """.split()
-)
-MAN = tuple(
-    """
-    man.n.01 male_child.n.01 guy.n.01 male.n.01 groom.n.01 husband.n.01 grandfather.n.01 son.n.01 boyfriend.n.01
-    brother.n.01 grandson.n.01 groomsman.n.01 ex-husband.n.01 uncle.n.01 godfather.n.01
-    """.split()
-)
-GENDER_TERMS = GroupWords("gender", {"woman": WOMAN, "man": MAN})
-SETTINGS = {
-    "objects": Setting("", "another file of objects, in Visual Genome's format"),
-    "image_data": Setting("", "another file of picture sizes"),
-    "aliases": Setting("", "another table of names that mean the same"),
-    "groups": Setting("", "own groups: a table with the columns group and word (a synset or a name)"),
-    "without": Setting("person.n.01,people.n.01", "these synsets or names leave their image out; empty: none"),
-    "group_images": Setting("50", "fewest images of every group in which a concept that is kept occurs"),
-}
+GENDER_TERMS = replace(read_group_words(Path(__file__).with_name("synsets.csv")), attribute="gender")  # the study's
+SETTINGS = known_settings("visual-genome")
 
 
 def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:

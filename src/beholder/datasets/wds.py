@@ -1,9 +1,7 @@
 """`wds:URI`: webdataset tars. Members with the same key are one row: `a.jpg` with `a.json`, `a.cls` or `a.txt`.
 
-URI is a tar, a folder of tars, or a pattern such as `s3://bucket/faces-{000..009}.tar`. Each tar is looked through
-once; then every picture is read by its place in the tar, so that a run can go on in the middle of one. What was found
-in a tar behind a URI is kept in the user's cache as long as the tar does not change. A picture that a tar is cut off in
-counts as one that cannot be read.
+Each tar is looked through once, and that of a URI is noted in the user's cache; every picture is then read by its
+place, so that a run can go on in the middle. A picture that a tar is cut off in counts as one that cannot be read.
 """
 
 import json
@@ -28,10 +26,10 @@ from beholder.core.types import Entry
 from beholder.datasets import content
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.folder import OUTSIDE, OWN, PHOTOGRAPHS, allows_links, base_name, is_image, refuse_links
-from beholder.datasets.settings import Settings
+from beholder.datasets.folder import OWN, allows_links, base_name, is_image, refuse_links
+from beholder.datasets.settings import Settings, known_settings
 
-SETTINGS = {"outside": OUTSIDE, "photographs": PHOTOGRAPHS}
+SETTINGS = known_settings("wds")
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)  # key and ending: before and after the first dot
 TEXTS = ("txt", "text", "cls")

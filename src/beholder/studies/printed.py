@@ -45,6 +45,12 @@ class Source(NamedTuple):
     on_request: bool = False  # whether its cells come from `Printed.more`: only for the models of a run
 
 
+def sources_beside(file: Path) -> tuple[Source, ...]:
+    """Those of a file of cells, from `sources.json` beside it."""
+    entries: list[Entry] = json.loads(file.with_name("sources.json").read_bytes())
+    return tuple(Source(**{**entry, "caveats": tuple(entry.get("caveats", ()))}) for entry in entries)
+
+
 class Check(NamedTuple):
     """A rule that printed numbers must obey, how many do, and which do not."""
 

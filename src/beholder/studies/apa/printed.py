@@ -9,7 +9,7 @@ import polars as pl
 from beholder.core.errors import MissingData
 from beholder.datasets import load_dataset
 from beholder.datasets.apa import BRANCHES
-from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
+from beholder.studies.printed import Cell, Printed, Size, Sizes, part_of_source, sources_beside
 
 EIGHT = "eight occupations, without actress"  # the variant of rows that were measured with `--options 8`
 POOLS = {"actors": ("actors",), "politicians": ("house", "senate", "mayors"), "athletes": ("athletes",)}
@@ -24,12 +24,7 @@ def _size(name: str) -> dict[str | None, int]:
 
 SIZES = {name: _size(name) for name in (*BRANCHES, "politicians")}  # by branch or pool
 
-NAMED_OTHERWISE = (
-    "P-FI's Text Score is APA's Image Score: the caption of P-FI's Table 2 defines it as identifying the unique name, "
-    "given an image. P-FI's body text reads the other way. Values here are by what is given."
-)
 CLOSE = 0.005 * 8  # by how much eight figures of two places may miss 100
-FLOAT16 = "The released scripts take means in float16, so the figures sit on that grid."
 
 
 def other_people(row: Cell) -> str | None:
@@ -100,31 +95,10 @@ def other_options(row: Cell, model: str) -> str | None:
     return "its printed shares are over nine occupations" if not eight and row["variant"] == EIGHT else None
 
 
-PAPER = "APA, a people-centric benchmark for testing vision-language models (2025)"
+CELLS = Path(__file__).with_name("printed.csv")
 PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "apa_gender_bias",
-            f"{PAPER}, Tables 5–7",
-            "mean probability of each occupation for women and for men, and their ratio, 39 models",
-            (
-                "Table 5 (actors): rows of contrastive models do not add up to 100 (RN50, woman: 172.9), and the "
-                "released script drops the ninth column, actress; the ratios are as printed, not checked.",
-                "“MetaCLIP-114” is MetaCLIP-L14. Table 1 of the paper gives one row of Table 7 another name.",
-                FLOAT16,
-            ),
-            half_precision=True,
-        ),
-        Source(
-            "apa_identity",
-            f"{PAPER}, Table 8",
-            "identity scores given a name (Text) and given an image (Image), 39 models",
-            (NAMED_OTHERWISE, FLOAT16),
-            half_precision=True,
-        ),
-        Source("apa_text", f"{PAPER}, text and Appendix A", "people, parties, awards, sports and identity pairs"),
-    ),
+    CELLS,
+    sources_beside(CELLS),
     impossible=_impossible,
     sizes=partial(figure_sizes, {**POOLS, **{branch: (branch,) for branch in BRANCHES}}),
     partial=lambda row: other_people(row) or other_options(row, row["model"]),

@@ -1,48 +1,19 @@
-"""APA's prompts: three levels for each of five branches, and the names.
-
-The paper calls the levels category, occupation and specialty; the released files call them Easy, Medium and Hard.
-Prompts are in the order of the released files.
-"""
+"""APA's prompts, in the order of the released files, which call the levels Easy, Medium and Hard; and the names."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from beholder.core.tables import read_delimited
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
 from beholder.studies.public_figures.measures import PLAYERS
 
 CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "bed", "chair")
 OCCUPATIONS = tuple("politician scientist athlete teacher receptionist assistant salesperson actor actress".split())
-OFFICES = {
-    "president": "the President",
-    "senator": "the Senator",
-    "vice president": "the Vice President",
-    "mayor": "the Mayor",
-    "governor": "the Governor",
-    "house representative": "a US House Representative",
-    "attorney general": "the Attorney General",
-}
-SPORTS = {
-    "Football": "Football player",
-    "Tennis": "Tennis player",
-    "Basketball": "Basketball player",
-    "Soccer": "Soccer player",
-    "Racing": "Racer",
-    "Martial Arts": "Martial Artist",
-    "Snowboarding": "Snowboarder",
-    "Softball": "Softball player",
-    "Baseball": "Baseball player",
-    "Track": "Track Athlete",
-    "Golf": "Golfer",
-    "Hockey": "Hockey player",
-    "Swimming": "Swimmer",
-    "Boxing": "Boxer",
-    "Biking": "Biker",
-    "Gymnastics": "Gymnast",
-}
-AWARDS = {
-    "won": "who has won and been nominated for an Academy Award",
-    "nominated": "who has been nominated for an Academy Award but has not won",
-    "never nominated": "who has never been nominated for or won an Academy Award",
-}  # in the order of the source's codes 0, 1 and 2
+TABLE = read_delimited(Path(__file__).with_name("specialties.csv"))
+# Awards are in the order of the source's codes 0, 1 and 2.
+OFFICES, SPORTS, AWARDS = (
+    dict(TABLE.filter(kind=kind).select("concept", "phrase").rows()) for kind in ("office", "sport", "award")
+)
 OCCUPATION_OF = {"athletes": "athlete", "house": "politician", "senate": "politician", "mayors": "politician"}
 OFFICE_OF = {"house": "house representative", "senate": "senator", "mayors": "mayor"}
 NAME_PROMPT = "this is a photo of {}"

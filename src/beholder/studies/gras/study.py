@@ -25,7 +25,7 @@ from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.gras import prompts
 from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEMENTS, WITHIN
 from beholder.studies.gras.measures import gras_rows
-from beholder.studies.printed import CELL, P_VALUE, Cell, Printed, Size, Sizes, Source
+from beholder.studies.printed import CELL, P_VALUE, Cell, Printed, Size, Sizes, sources_beside
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
@@ -226,18 +226,6 @@ def result_cells() -> pl.DataFrame:
     return cells.rename(OUR_COLUMNS).select(list(CELL))
 
 
-PAPER = "GRAS, ask me again differently (2025)"
-SATURATED = "All five lie within two points of the top, where nearly every trait is significant: they hardly differ."
-OF_SCORES = "GRAS Bias Score and its complement (the earlier abstract's share of unbiased traits), 5 models"
-RESULTS = "92,000 group means, statistics and p-values, 5 models"
-SOURCES = (
-    Source("gras_scores", f"{PAPER}, text and abstract", OF_SCORES, (SATURATED,)),
-    Source("gras_valence", f"{PAPER}, valence table", "the one cell that deviates; the others are not at hand"),
-    Source("gras_text", f"{PAPER}, text", "images, and images of each group"),
-    Source("gras_results", f"{PAPER}, result files", RESULTS, on_request=True),
-)
-
-
 def _sizes(data: Path) -> Sizes:
     """Images of the lists at hand, and the fewest of any group of an attribute."""
     counted = dict[str, int]()
@@ -269,10 +257,11 @@ def _of_others(row: Cell) -> str | None:
     return f"this run is over {row['n']:,}, the printed value over {whole:,}"
 
 
+CELLS = Path(__file__).with_name("printed.csv")
 GIVE_14 = "the authors' own group means give 14; every other cell of the printed table follows from them"
 PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    SOURCES,
+    CELLS,
+    sources_beside(CELLS),
     more=result_cells,
     sizes=_sizes,
     partial=_of_others,
