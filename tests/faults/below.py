@@ -42,15 +42,18 @@ def main(place: Path) -> None:
             shutil.copytree(begun, root)
             disk.failing_set(where[kind], ord(kind.replace("pictures", "r")), at, once)
             cell: Any = (make.__name__, kind, at, once)
+            outcome: Any
             try:
                 outcome = scores(task, make(), root)
             except (OSError, BeholderError) as error:
-                outcome = None
-                assert str(place) in str(error), (cell, error)
-                assert not isinstance(error, OSError) or error.errno == errno.EIO, (cell, error)
+                outcome = error
             failed = seen.value > at
             disk.failing_set(b"", 0, -1, 0)
-            assert outcome is None or np.array_equal(outcome, right), cell
+            if isinstance(outcome, Exception):
+                assert str(place) in str(outcome), (cell, outcome)
+                assert getattr(outcome, "errno", errno.EIO) == errno.EIO, (cell, outcome)
+            else:
+                assert np.array_equal(outcome, right), cell
             still, again = lacking(task, make(), root), make()
             assert np.array_equal(scores(task, again, root), right), cell
             assert again.asked == still, cell
