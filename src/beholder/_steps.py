@@ -12,7 +12,7 @@ from beholder.core.digests import digest
 from beholder.core.errors import UsageError
 from beholder.core.record import Record
 from beholder.core.results import results_table
-from beholder.models.scorer import LIMIT, Answerer, Scorer, movement, nudge_of, redrawn, shaken
+from beholder.models.scorer import LIMIT, Answerer, PictureTooLarge, Scorer, movement, nudge_of, redrawn, shaken
 from beholder.models.spec import AS_SERVED, ModelSpec
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
@@ -60,8 +60,16 @@ def report_rounding(
 
 def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | None = None) -> list[ScoreMatrix]:
     """The model's scores of all that the study asks; the run's record says how it was asked."""
-    scorer, tasks = _asked(scorer, inquiry, compat=options.compat)
-    done = fill(tasks, scorer, Store(options.store), options.fill)
+    asked, tasks = _asked(scorer, inquiry, compat=options.compat)
+    try:
+        done = fill(tasks, asked, Store(options.store), options.fill)
+    except PictureTooLarge:
+        smaller = getattr(scorer, "send_smaller", None)
+        if smaller is None or not smaller():
+            raise
+        confirm_upload(scorer, [inquiry], options)  # pictures that were scored before are sent too
+        return filled(scorer, inquiry, options, run)
+    scorer = asked
     if run is not None:
         run.add_prompts(inquiry.study.name, tasks)
         notes = [

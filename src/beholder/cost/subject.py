@@ -1,8 +1,7 @@
 """What is known of a model without loading it: its family, its shapes, where its files are. Nothing is fetched.
 
-Shapes are what it computes for a picture and for words, as its config.json says: no weights, no torch. A FLOP is one
-multiplication or one addition. Counted are the products with weights and those of attention, as torch counts them;
-norms, activations and positions are left out (about 1 %). `UnknownShape` says why a config is not understood.
+A FLOP is one multiplication or one addition. Counted are the products with weights and those of attention, as torch
+counts them; norms, activations and positions are left out (about 1 %).
 """
 
 import json

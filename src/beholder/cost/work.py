@@ -1,8 +1,4 @@
-"""What a study makes a model do: pictures, prompts, tokens, FLOP, bytes. Counted, not timed.
-
-With a checkpoint's own processor at hand, tokens are those that the engine lays out; without it they are estimated: a
-token for each word and punctuation mark, and what a chat's form adds.
-"""
+"""What a study makes a model do: pictures, prompts, tokens, FLOP, bytes. Counted, not timed."""
 
 import os
 import re

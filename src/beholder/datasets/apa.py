@@ -1,8 +1,4 @@
-"""APA benchmark v1: 845 photographs of US politicians, actors and athletes, with names and sourced labels.
-
-Source: github.com/uvavision/apa-bench. Licence: MIT. The same photographs serve P-FI.
-Layout: `benchmark-data-v1/<branch>.txt` (tab-separated) and `benchmark-data-v1/<branch>/NNN.jpg`.
-"""
+"""APA benchmark v1: 845 photographs of US politicians, actors and athletes, with names and sourced labels."""
 
 import shutil
 import tempfile

@@ -1,8 +1,6 @@
 """CausalFace: 18,000 synthetic faces in which one attribute at a time is changed. On request from its authors.
 
-Layout: `final_picked_{age,lighting,pose,smiling}/seed_<N>/{race}_{gender}_{abbr}_{value}{suffix}.png`. A seed is one
-identity in six prototypes (race × gender); files that are missing are reported seed by seed. The pictures are shown as
-the study crops them; smiling variants without the authors' brightness correction are corrected when they are opened.
+A seed is one identity in six prototypes (race × gender), in `final_picked_*/seed_<N>/{race}_{gender}_{abbr}_{value}*`.
 """
 
 import os

@@ -1,10 +1,6 @@
 """COCO 2017: everyday photographs with boxes of 80 categories and five captions each; groups from the captions' words.
 
-Source: cocodataset.org. Licence: annotations CC BY 4.0, images by their Flickr licences. Layout: `annotations/
-instances_val2017.json`, `annotations/captions_val2017.json` (either may lie in the folder itself), `val2017/*.jpg`;
-with `annotations/instances_train2017.json` concepts are kept by their training frequency, as in the study: among images
-whose captions name one group, if `annotations/captions_train2017.json` is there too.
-The notes of the data set list the count after every filter.
+Concepts are kept by their training frequency, as in the study, where the training annotations are there too.
 """
 
 from array import array
@@ -191,11 +187,7 @@ def grouped(
 def frequent_categories(
     instances: Instances, chosen: Settings, folder: Path, steps: Steps, *, groups: GroupWords = GENDER_WORDS
 ) -> frozenset[int]:
-    """The categories in enough training images; all of them, with a note, where no training file is here.
-
-    The study says "at least 100 training images". Of all training images, every category has as many; of those whose
-    captions name one group, some have not.
-    """
+    """The categories in enough training images; all of them, with a note, where no training file is here."""
     path = chosen.path("train", folder, "annotations/instances_train2017.json")
     if path is None:
         steps.append(

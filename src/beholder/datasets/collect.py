@@ -1,9 +1,8 @@
 """Portraits of named people from Wikipedia and Wikimedia Commons, each with its licence and attribution.
 
-By the public API and its etiquette: one request after the other, fifty titles in each, a pause between them, a contact
-in the User-Agent, `maxlag`, and waiting when the server says so. Answers and pictures are kept, so that the same
-command goes on where it stopped. Who belongs to which group stands in the user's table, or in a statement of Wikidata
-that is kept with its source; nothing is ever guessed from a name or a face.
+By the API's etiquette: one request after the other, a pause between them, a contact, and waiting when the server says
+so. Answers are kept. Who belongs to which group stands in the user's table or in a statement of Wikidata that is kept
+with its source; nothing is ever guessed from a name or a face.
 """
 
 import html

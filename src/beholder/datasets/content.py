@@ -1,11 +1,9 @@
 """The bytes behind an address: a file here or behind a URI, a member of a tar, a row of a Parquet or Arrow file.
 
-    /data/a.jpg, s3://bucket/a.jpg, memory://a.jpg
     wds:/data/shard-000.tar#1536+40960#a.jpg       40,960 bytes from byte 1,536 on
     hf:/data/train-000.parquet#3+17#image          row 17 of row group 3, in the column `image`
 
-Each can be opened by itself in any process. Tars and Parquet files may lie behind URIs as well; fsspec opens those, and
-no more of them is fetched than is asked for: the bytes of a member, the column of a row group.
+Each can be opened by itself in any process, and no more of a file behind a URI is fetched than is asked for.
 """
 
 import os

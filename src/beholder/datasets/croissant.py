@@ -1,8 +1,4 @@
-"""Croissant: a folder of one's own as machine-readable metadata, which mlcroissant and the hubs read.
-
-It names the table and its columns; of values it has the names and sizes of groups alone. Readers take rows
-from the table, which stays with you.
-"""
+"""Croissant: a folder of one's own as metadata for mlcroissant and the hubs; of values only groups and their sizes."""
 
 import hashlib
 import json

@@ -1,14 +1,8 @@
 """Published sets of face photographs: FairFace, UTKFace, the adults of both as Perception takes them, and GRAS.
 
-FairFace   97,698 photographs with perceived race, gender and age, in the source's own words. Licence: CC BY 4.0.
-           Layout: `fairface_label_train.csv`, `fairface_label_val.csv`, `train/N.jpg`, `val/N.jpg` (padding 0.25).
-UTKFace    23,708 aligned crops whose names hold age, gender and race: a model's estimates, then checked. Licence:
-           non-commercial research only. Layout: `UTKFace/AGE_GENDER_RACE_TIME.jpg.chip.jpg`.
-adults     White, Black and Asian, 20 years and older. FairFace's East and Southeast Asian are joined as Asian
-           (`source_race` keeps the source's word), its age bands stand at their midpoints ("more than 70" at 70).
-GRAS       the authors' selection of 3,570 FairFace and 1,440 AI-Face images, balanced over gender, race, age and skin
-           tone. Layout: `gras/selected_images_fairface.csv`, `gras/selected_images_aiface.csv`; the images lie in the
-           folders `fairface/` and `aiface/` beside it, which the user brings (AI-Face may not be redistributed).
+UTKFace's labels are a model's estimates, then checked. Adults are White, Black and Asian, 20 years and older:
+FairFace's East and Southeast Asian are joined (`source_race` keeps the source's word), its age bands stand at their
+midpoints. GRAS is a selection of 3,570 FairFace and 1,440 AI-Face images, balanced over its four attributes.
 """
 
 import re
@@ -156,10 +150,9 @@ def _adults(whole: Dataset, table: pl.DataFrame, name: str, *, in_study: pl.Expr
 
 
 def balanced(table: pl.DataFrame, in_study: pl.Series | None = None, seed: int = RELEASED_SEED) -> list[bool]:
-    """Which rows the released script's draw takes: `--compat` ranks those of them that are at hand.
+    """Which rows the released script's draw takes: a sixth of all from each race and gender, each with the same seed.
 
-    The script takes a sixth of all rows from each race and gender, or the whole group where that is smaller, with the
-    same seed for each group. Ages under 20 are dropped afterwards. So what is left is not balanced.
+    Ages under 20 are dropped afterwards, so what is left is not balanced. `--compat` ranks those of them that are here.
     """
     studied = np.ones(table.height, bool) if in_study is None else in_study.to_numpy()
     rows = table.with_row_index().filter(pl.Series(studied))

@@ -1,9 +1,7 @@
-"""`folder:PATH`: any folder of images, since users bring their own.
+"""`folder:PATH`: any folder of images, since users bring their own: with one table, or with a folder for each class.
 
-PATH is a folder with one table in it, the table itself, or a folder with a folder for each class. It may be a URI. The
-table names each image in a column such as `image` or `file_name`, relative to the table; its other columns are
-attributes. Names of columns are read in lower case. `metadata.csv`, `.jsonl` or `.parquet`, one for each split, are
-read as Hugging Face's imagefolder has them.
+PATH may be the table itself, or a URI. The table names each image, relative to it; its other columns are attributes,
+their names in lower case. One `metadata` for each split is read as Hugging Face's imagefolder has it.
 """
 
 import os

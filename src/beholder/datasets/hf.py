@@ -1,7 +1,6 @@
 """`hf:NAME_OR_PATH`: a Hugging Face data set with an image column, as Parquet shards or as an Arrow folder.
 
-A path or URI is read where it lies; any other name is one of the hub's, read through `huggingface_hub`. Only the other
-columns are read here, which are the attributes; pictures are read row group by row group when they are needed.
+Only the attributes are read here; pictures are read row group by row group when they are needed.
 """
 
 import json

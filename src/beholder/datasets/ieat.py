@@ -1,8 +1,4 @@
-"""iEAT: the pictures of the image embedding association tests (Steed and Caliskan 2021), a folder for each category.
-
-Licence: CC BY-NC-SA 4.0, so each user brings them. Layout: `experiments/TEST/CATEGORY/*.jpg`, as in the authors'
-folder `data/`. A picture may stand in several categories, as in the source.
-"""
+"""iEAT: the pictures of the image embedding association tests (Steed and Caliskan 2021), a folder for each category."""
 
 from pathlib import Path
 

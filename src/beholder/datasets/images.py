@@ -1,11 +1,7 @@
 """What a picture is made of, and how it is opened: RGB and upright, transparent pixels on white, or `BadImage`.
 
-    str        a file, a part of one (`content.py`), or a drawing of Glasshouse
-    Crop       a box of a file, perhaps as bright as the same box of another
-    Changed    any of these after a change
-
-A table holds each as text, its address. Only loaders write other addresses than files' (`Dataset.made`): a name in a
-user's table cannot become one.
+A table holds the address of a file (or of a part of one, or a drawing), of a `Crop` or of a `Changed` picture. Only
+loaders write other addresses than files' (`Dataset.made`): a name in a user's table cannot become one.
 """
 
 import io
@@ -31,10 +27,7 @@ _HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1",
 
 
 def open_file(name: str, data: bytes | None = None, *, alpha: bool = False) -> Image.Image:
-    """The picture at an address, RGB and upright; `data` are its bytes, if they were read before.
-
-    With `alpha` a transparent picture stays as its file has it.
-    """
+    """The picture at an address, RGB and upright (with `alpha` as it is); `data` are its bytes, if read before."""
     if data is None and (is_remote(name) or part_of(name)):
         data = read_content(name)
     if data is None and not os.path.isfile(name):

@@ -1,7 +1,6 @@
 """Labels as tables really have them: values that look alike, and the user's own map of them.
 
-Values that differ in case, blanks, language, abbreviation or spelling may mean one group. Nothing is merged here: who
-knows the data maps them (`--map`), or says that they are meant (`--keep-codes`).
+Nothing is merged here: who knows the data maps them (`--map`), or says that they are meant (`--keep-codes`).
 """
 
 import csv

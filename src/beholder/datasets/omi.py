@@ -1,7 +1,5 @@
-"""OMI, One Million Impressions: generated faces and how people rated each on 34 attributes. CC BY-NC-SA 4.0.
+"""OMI, One Million Impressions: generated faces and how people rated each on 34 attributes.
 
-Layout: `attribute_means.csv` (a row per face, `stimulus` and the attributes, 0 to 100), `images/STIMULUS.jpg` (or
-`.png`) and, for how well people agree, single ratings in `*ratings*.csv` or `.parquet` (`stimulus, attribute, rating`).
 Perceived gender and race are read off the means: who is more often taken for a man, and the highest of seven.
 """
 

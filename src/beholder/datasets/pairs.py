@@ -1,8 +1,4 @@
-"""PAIRS: generated pictures of 50 everyday scenes, each with a Black and a white woman and man. Nothing else changes.
-
-Layout: `data/{occupations,status,potential_crime}/SCENE/{black,white}_{man,woman}.png`; a digit may follow the name
-(`white_man1.png`). The labels are what the generator was asked for.
-"""
+"""PAIRS: generated pictures of 50 everyday scenes, each with a Black and a white woman and man, all else alike."""
 
 import re
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
 """Selection: some of a data set's images, spread as evenly as the data allow over the groups that will be compared.
 
 Image after image, the next is of the cell that has been chosen least so far, counted in the crossing of all attributes,
-of every two of them, and of each alone: so no two attributes fall together unless the data make them. Among equals the
-first in the table is taken. The choice is the same every time, and fewer images are always part of more.
+of every two of them, and of each alone. Among equals the first is taken, so fewer images are always part of more.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,8 +65,8 @@ def select(
 ) -> Selection:
     """`count` rows (of every value of `each`, where the table has it), spread over the crossing of `over`.
 
-    Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do. `people` numbers
-    who is shown in each row: other people come before other pictures of one.
+    Of `over`, attributes count that divide the rows into a few groups; if there is none, all that do. Other `people`
+    come before other pictures of one.
     """
     few, together = group_attributes(table), np.zeros(table.height, dtype=int)
     parted = [each] if each in table.columns and each is not None else []

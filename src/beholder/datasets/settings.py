@@ -1,7 +1,4 @@
-"""Settings of a data set: what a user may choose about how it is read, as `--set NAME=VALUE`.
-
-Values are text from the command line; each is read as what the loader needs, or refused with the setting's name.
-"""
+"""Settings of a data set: what a user may choose about how it is read, as `--set NAME=VALUE`."""
 
 import re
 from collections.abc import Iterable, Mapping

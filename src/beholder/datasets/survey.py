@@ -1,7 +1,4 @@
-"""Survey of a data set: how each column is read, groups and their crossings, picture sizes, pictures that look alike.
-
-Every picture is opened once. Columns with many different texts, such as names, are counted and never listed.
-"""
+"""Survey of a data set: how each column is read, groups and their crossings, picture sizes, look-alikes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -152,10 +149,7 @@ def look_of(picture: Image.Image) -> Look:
 
 
 def look_alikes(looks: dict[str, Look]) -> dict[str, str]:
-    """Each image that looks like an earlier one → the first such image.
-
-    A pair within ALIKE_BITS agrees in at least one of CHUNKS chunks of its hash, so only those pairs are compared.
-    """
+    """Each image that looks like an earlier one → the first: a pair within ALIKE_BITS agrees in at least one chunk."""
     if not looks:
         return {}
     ids, hashes = list(looks), np.array([look.hash for look in looks.values()], dtype=np.uint64)

@@ -1,7 +1,6 @@
 """A table in memory as a data set: a DataFrame of polars or pandas, a `datasets.Dataset`, or a `beholder.Dataset`.
 
-One column has the pictures: their paths, or the pictures themselves, which are then written to a temporary folder. The
-data set is known as `table:DIGEST` while the program runs; a later one has to hold the table again.
+It is known as `table:DIGEST` while the program runs. Pictures in it are written to a temporary folder.
 """
 
 import atexit

@@ -1,8 +1,6 @@
 """Visual Genome: 108,077 photographs whose objects carry WordNet synsets; groups from the synsets of people in them.
 
-Source: the Visual Genome project (version 1.4 has synsets). Licence: CC BY 4.0. Layout: `vg/objects.json`, and where
-they are there `image_data.json` (picture sizes, for areas), `object_alias.txt` (names that mean the same),
-`VG_100K/*.jpg` and `VG_100K_2/*.jpg`. `objects.json` is read record by record and never held whole.
+`image_data.json` gives areas, `object_alias.txt` names that mean the same. `objects.json` is never held whole.
 """
 
 import os

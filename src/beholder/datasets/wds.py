@@ -1,9 +1,7 @@
 """`wds:URI`: webdataset tars. Members with the same key are one row: `a.jpg` with `a.json`, `a.cls` or `a.txt`.
 
-URI is a tar, a folder of tars, or a pattern such as `s3://bucket/faces-{000..009}.tar`. Each tar is looked through
-once; then every picture is read by its place in the tar, so that a run can go on in the middle of one. What was found
-in a tar behind a URI is kept in the user's cache as long as the tar does not change. A picture that a tar is cut off in
-counts as one that cannot be read.
+Each tar is looked through once, and that of a URI is noted in the user's cache; every picture is then read by its
+place, so that a run can go on in the middle. A picture that a tar is cut off in counts as one that cannot be read.
 """
 
 import json

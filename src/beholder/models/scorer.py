@@ -55,6 +55,10 @@ class Embedder(Scorer, Protocol):
         ...
 
 
+class PictureTooLarge(ModelError):  # noqa: N818
+    """A server does not take a picture of this size; a scorer with `send_smaller` may be given another try."""
+
+
 def start_embedding(scorer: Embedder, pictures: Sequence[Prepared]) -> Callable[[], Floats]:
     """Start on a batch where the scorer can leave it to its device; what is returned waits for the unit vectors."""
     if begin := getattr(scorer, "begin_embedding", None):

@@ -1,8 +1,4 @@
-"""Replication: every printed number beside ours, with difference, interval and a verdict; and the page that shows it.
-
-Our value comes from a run. Without a run it comes from other printed numbers, where a printed number follows from
-them, or from counting in the data. The ledger is a results table with a few more columns.
-"""
+"""Replication: every printed number beside ours, with difference, interval and verdict; and the page of it."""
 
 import json
 import re

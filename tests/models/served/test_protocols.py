@@ -5,6 +5,8 @@ The answers are as their documentation and sources show them, and as `transforme
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import math
 import os
@@ -20,6 +22,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from beholder import audit
 from beholder.core.errors import ModelError, UnknownName, UsageError
 from beholder.datasets.dataset import Dataset
 from beholder.models.load import load_model
@@ -412,6 +415,39 @@ def test_a_picture_that_is_too_large_is_told_how_to_be_smaller(serve: Any) -> No
     body = {"error": {"message": "image too large: 5316 x 3544 exceeds the limit"}}
     with pytest.raises(ModelError, match=r"image too large.*\n.*add \?side=512"):
         load_model(serve(lambda method, *_: (400, body)))
+
+
+def side_of(body: Any) -> int:
+    url = body["messages"][0]["content"][0]["image_url"]["url"]
+    return max(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).size)
+
+
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize("status", [400, 413])
+def test_pictures_that_are_too_large_are_all_sent_smaller(
+    serve: Any, people: Callable[..., Path], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides, error = list[int](), {"error": {"message": "image too large: it exceeds 100 pixels"}}
+
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any]:
+        if method == "GET" or side_of(body) <= 100:
+            sides.extend([side_of(body)] if body else [])
+            return 200, reply("Yes", SURE)
+        return status, error
+
+    monkeypatch.setattr("beholder._steps.write_page", lambda report, folder: folder)  # no page is looked at
+    folder, name = people(10), serve(answer)
+    Image.new("RGB", (300, 200), (200, 10, 10)).save(folder / "00007.png")
+    asked = {"dataset": folder, "prompts": ["a kind person"], "by": "gender", "draws": 100, "store": tmp_path / "store"}
+    run = audit(name, **asked, out=tmp_path / "run")
+    (model,) = run.record.models
+    assert model["settings"]["image"]["longest_side"] == 64
+    assert [note for note in model["notes"] if "?side=" in note][-1].endswith("the same as ?side=64.")
+    assert sides.count(64) == 3, "two trial requests and the large picture"
+    sides.clear()
+    again = audit(f"{name}?side=64", **asked, out=tmp_path / "again")
+    assert again.record.models[0]["digest"] == model["digest"]
+    assert sides == [64, 64], "the trial requests: all the rest is in the store, under the side that was sent"
 
 
 @pytest.mark.parametrize("asked", ["now", "before"])

@@ -41,7 +41,9 @@ ADVICE = {
     404: "\nThe address usually ends in /v1; the model's name is the one that the server was started with.",
     413: "\nThe pictures are too large for the server: add ?side=512 or ?image=jpeg to its address.",
 }
-TOO_LARGE = re.compile(r"(image|picture|payload|file)\b.{0,60}\b(too (large|big)|exceeds)", re.IGNORECASE)
+TOO_LARGE = re.compile(
+    r"\b(image|picture|payload|file)\b.{0,60}\b(too (large|big)|exceeds?\b|larger than)", re.IGNORECASE
+)
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -51,7 +53,8 @@ class Declined(ModelError):  # noqa: N818
 
     def __init__(self, status: int, code: str, message: str, where: str, keys: str) -> None:
         self.status, self.code, self.message = status, code, message
-        advice = (ADVICE[413] if TOO_LARGE.search(message) else ADVICE.get(status, "")).format(keys=keys)
+        self.too_large = status == 413 or (status < 500 and bool(TOO_LARGE.search(message)))
+        advice = (ADVICE[413] if self.too_large else ADVICE.get(status, "")).format(keys=keys)
         super().__init__(f"{where} answers {status}: {message}{advice}")
 
 

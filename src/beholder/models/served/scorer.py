@@ -23,14 +23,15 @@ from PIL import Image
 from beholder.core.digests import digest
 from beholder.core.errors import ModelError, UnusableScore, UsageError
 from beholder.core.files import write_whole
-from beholder.models.scorer import Floats
+from beholder.models.scorer import Floats, PictureTooLarge
 from beholder.models.served import protocol
 from beholder.models.served.address import PREFIX, Address, Asking, Limits, key_for, read_address
-from beholder.models.served.client import CONTENT, TOO_LARGE, Client, Declined, Line, Upload
+from beholder.models.served.client import CONTENT, Client, Declined, Line, Upload
 from beholder.models.served.protocol import Body, Cell, Json, RequestForm
 from beholder.models.spec import AS_SERVED, LoadOptions, ModelSpec
 from beholder.prompts.prompt_set import PLAIN, Instruction
 
+SMALLEST = 64  # pixels of a longest side: a server that refuses such a picture wants none
 MANY = 32  # answers per request at most; hosted APIs refuse more than about a hundred
 CHAT = "/chat/completions"
 CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper)
@@ -63,6 +64,20 @@ class ServedScorer:
         made = ServedScorer(self._bare, self._client, self._form, self._asking, instruction=instruction)
         made.batch_size, made.start_notes = self.batch_size, self.start_notes
         return made
+
+    def send_smaller(self) -> bool:
+        """From now on send pictures of half the side, if that leaves one; it is in the spec, as if asked for."""
+        before, side = self._asking.side, self._asking.side // 2
+        if side < SMALLEST:
+            return False
+        self._asking = replace(self._asking, side=side)
+        image = {"image": self._asking.encoding()}
+        self._bare, self.spec = (replace(each, settings={**each.settings, **image}) for each in (self._bare, self.spec))
+        told = (
+            f"The server found a picture of up to {before} pixels too large: from then on, all were sent with at most"
+        )
+        self.start_notes = [*self.start_notes, f"{told} {side} on the longest side, the same as ?side={side}."]
+        return True
 
     def prepare(self, image: Image.Image) -> str:
         """The picture as a data URL."""
@@ -183,7 +198,7 @@ def _ask(line: Line, body: dict[str, object], read: Callable[[object], Answer]) 
     except Declined as error:
         if error.code in protocol.POLICY_CODES:
             return None
-        raise
+        raise PictureTooLarge(str(error)) if error.too_large else error from None
 
 
 # Opening: one question about a grey picture shows which model answers and in which form; both go into the spec, so that
@@ -249,7 +264,7 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
             answers, reply = client.ask("POST", CHAT, body, partial(_first_answers, form))
         except Declined as error:
             final = error.status in NOT_OF_THE_FORM or (error.status == 403 and form.sampled)
-            if final or error.status >= 500 or TOO_LARGE.search(error.message):
+            if final or error.status >= 500 or error.too_large:
                 raise _explained(error, address, listed) from None
             refused = error
             if (other := form.mended(error.message)) is not None:

@@ -1,7 +1,4 @@
-"""APA's chapter: that of public figures, and known truth: what the captions of the contrastive reference model imply.
-
-Only the embedded reference models were taught anything. For any other model there is nothing to compare.
-"""
+"""APA's chapter: that of public figures, and what the captions of the contrastive reference model imply."""
 
 import math
 from collections.abc import Iterator

@@ -1,8 +1,4 @@
-"""APA's prompts: three levels for each of five branches, and the names.
-
-The paper calls the levels category, occupation and specialty; the released files call them Easy, Medium and Hard.
-Prompts are in the order of the released files.
-"""
+"""APA's prompts, in the order of the released files, which call the levels Easy, Medium and Hard; and the names."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

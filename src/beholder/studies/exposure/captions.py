@@ -1,12 +1,7 @@
 """Caption files, read part by part: memory does not grow with the file, and reading can go on where it stopped.
 
-    .txt (or any other ending)   one caption per line
-    .tsv .csv .jsonl .parquet    one column; without `column`: caption, TEXT or text
-    .json                        COCO's captions
-
-All but Parquet and `.json` may be packed as `.gz` or `.zst`. All but `.json` may lie behind a URI (`s3://…`), which
-fsspec opens. A record that cannot be read is null, so that it can be counted. Parts are cut at the same places wherever
-reading begins.
+Text has a caption a line; tables and JSONL have a column; `.json` is COCO's. A record that cannot be read is null, so
+that it can be counted. Parts are cut at the same places wherever reading begins.
 """
 
 import csv

@@ -1,7 +1,4 @@
-"""The chapter on captions: who is named, which words occur, and whether a model knows the people that are named.
-
-All captions are one set, so only the table of known names has a column for the model. Nobody is named.
-"""
+"""The chapter on captions: who is named (nobody by name), which words occur, and whether a model knows the named."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

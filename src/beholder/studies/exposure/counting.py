@@ -1,10 +1,7 @@
 """Count the captions that contain each of many terms, in one pass over every file, on all cores or on Ray's workers.
 
-Long files are counted in ranges by worker processes, one for each core; threads share one lock of Python, which costs
-them most of a second core. Short ones are left to threads, which are there at once.
-
-What is counted is kept in the store: the same command goes on where it stopped, in the middle of a file of lines or
-after a row group of a Parquet file, and does not read a file again that it has read to its end.
+Long files are counted by processes, since threads share one lock; short ones by threads, which are there at once. What
+is counted is kept in the store, so that the same command goes on where it stopped.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""What the counts show: how often women and men are named, and whether a model knows the people that are named.
-
-Nobody is named in the results.
-"""
+"""What the counts show: how often women and men are named, and whether a model knows them. Nobody is named here."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,12 +1,8 @@
-"""Mentions: which of many names and words captions contain.
+"""Mentions: which of many names and words captions contain, word by word, without capitals and accents.
 
-Text is compared word by word. Capitals, accents and anything between words do not matter (`José Muñoz-Díaz's` contains
-`jose munoz diaz`); every letter and digit does. A name inside a longer one of its kind (`Ronaldo` in `Cristiano
-Ronaldo`) is kept apart from a name on its own.
-
-All words of a block of captions are looked up at once: most begin no term, as a table of bits tells from their first
-eight bytes. The others are hashed to 64 bits with the words after them, as long as a term may go on. On captions this
-is more than twice as fast as an automaton for all terms (Aho and Corasick's, which polars has).
+A name inside a longer one of its kind (`Ronaldo` in `Cristiano Ronaldo`) is kept apart. All words of a block are looked
+up at once: most begin no term, as a table of bits tells from their first eight bytes. The others are hashed with the
+words after them, as long as a term may go on: twice as fast as Aho and Corasick's automaton, which polars has.
 """
 
 import sys

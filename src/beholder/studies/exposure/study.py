@@ -1,7 +1,4 @@
-"""Exposure: how often the captions from which models learn name the people of APA. The declaration, and its command.
-
-The command goes from caption files to results: APA's Section 4 on any captions.
-"""
+"""Exposure: how often the captions from which models learn name the people of APA (its Section 4 on any captions)."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows; the lists are in results.csv.
-
-Tables: scores, largest gaps, valence, intersections, wordings.
-"""
+"""GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows; lists are in results.csv."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,4 @@
-"""GRAS's findings: the score beside that of shuffled labels, the largest gaps and their groups, the effect of wording.
-
-Verdicts are those of the rows. A difference that was found is not called large, and where none was found the sentence
-says how large one could still be.
-"""
+"""GRAS's findings: the score beside that of shuffled labels, the largest gaps, the effect of wording."""
 
 from collections.abc import Iterator
 

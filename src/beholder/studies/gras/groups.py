@@ -1,8 +1,7 @@
 """GRAS's scores as an array of traits and wordings, the published tests of its groups, and the gaps between them.
 
-The published number is the widest gap of plain means. What decides is the same pair within the other attributes and the
-image source: every trait by every attribute is one family. Other pairs, and pairs within a single stratum, are in the
-family too: a difference that the widest pair does not tell is found there.
+The published number is the widest gap of plain means. What decides is the same pair within the other labels: every
+trait by every attribute is one family, to which other pairs and pairs within a single stratum belong as well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""GRAS's rows: scores, gaps, tests, valence, wordings and answers.
-
-`groups`, `gaps` and `metrics` compute the numbers; here each becomes a row, with its verdict and note.
-"""
+"""GRAS's rows: scores, gaps, tests, valence, wordings and answers, each with its verdict and note."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -43,8 +40,7 @@ SCORES = {  # how traits are counted for a score: as published, and after correc
 class WordingShares:
     """How much of the group differences changes with the wording; 0: all wordings agree, 1: all of it changes.
 
-    Squared differences of noisy means are too large, and more so between wordings. So what people's spread adds to them
-    on average is taken off.
+    What people's spread adds to squared differences of means on average is taken off.
     """
 
     def __init__(self, grouped: Grouped) -> None:

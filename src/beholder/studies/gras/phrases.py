@@ -1,7 +1,4 @@
-"""GRAS's attributes, groups and scores as text, and what the chapter takes from its rows.
-
-Groups are labels that annotators or a classifier gave to pictures; they keep the names that the data gives them.
-"""
+"""GRAS's attributes, groups and scores as text, and what the chapter takes from its rows."""
 
 from collections.abc import Iterable
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
 from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
+from beholder.core.types import Entry
 from beholder.metrics.association import softmax
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.apa.printed import POOLS
@@ -18,11 +19,9 @@ from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
 PAPER_TABLES = {
-    ("apa", "actors"): "As APA's Table 5. ",
-    ("apa", "politicians"): "As APA's Table 6. ",
-    ("apa", "athletes"): "As APA's Table 7. ",
-    ("pfi", "politicians"): "As P-FI's Table 1. ",
+    ("apa", pool): f"As APA's Table {n}. " for n, pool in enumerate(("actors", "politicians", "athletes"), 5)
 }
+PAPER_TABLES["pfi", "politicians"] = "As P-FI's Table 1. "
 Keyed = dict[tuple[str, ...], Result]
 
 
@@ -52,18 +51,11 @@ def association_table(part: pl.DataFrame) -> Iterator[Table]:
         columns.append((level.capitalize(), share(means, level, with_chance=True, strong=True)))
         columns.append(("first", share(top1, level)))
     if mean:
-        yield chapter.tabled(
-            part,
-            _keyed(mean, "subset").values(),
-            [("Branch", "subset")],
-            columns,
-            title="Right answer, level by level",
-            caption="Mean share of the model's belief on the right prompt, in per cent, and how often the right prompt "
-            f"comes first. {INTERVALS}",
-            notes=chapter.notes_of(mean),
-            topic="association",
-            extras=("first",),
-        )
+        caption = "Mean share of the model's belief on the right prompt, in per cent, and how often the right prompt "
+        caption += f"comes first. {INTERVALS}"
+        named: Entry = {"title": "Right answer, level by level", "topic": "association", "extras": ("first",)}
+        rows, notes = _keyed(mean, "subset").values(), chapter.notes_of(mean)
+        yield tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes, **named)
 
 
 def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -72,17 +64,13 @@ def bias_tables(part: pl.DataFrame) -> Iterator[Table]:
     if ratios:
         yield _ratio_table(part, ratios, _keyed(probabilities, "subset", "group", "concept"))
     if others := [line for row in ratios for line in _other_ratios(part.filter(model=row["model"]), row)]:
-        yield chapter.tabled(
-            part,
-            others,
-            [("Pool", "pool"), ("b", "label")],
-            [("n", "n"), ("b there", chapter.ratio_cell)],
-            title="Women over men: branches, words and options",
-            caption="The ratio b of a pool's branches, for either word where the right word depends on the gender, "
-            "and with that wrong option left out which lowers or raises it most: b belongs to the options offered "
-            f"together. {INTERVALS}",
-            topic="gender",
-        )
+        left: list[Column] = [("Pool", "pool"), ("b", "label")]
+        columns: list[Column] = [("n", "n"), ("b there", chapter.ratio_cell)]
+        caption = "The ratio b of a pool's branches, for either word where the right word depends on the gender, and "
+        caption += "with that wrong option left out which lowers or raises it most: b belongs to the options offered "
+        caption += f"together. {INTERVALS}"
+        title = "Women over men: branches, words and options"
+        yield tabled(part, others, left, columns, title=title, caption=caption, topic="gender")
     for pool in dict.fromkeys(row["subset"] for row in probabilities):
         yield _occupation_table(part.filter(pl.col("subset") == pool), pool)
 
@@ -106,18 +94,13 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
         ("b within branches" if apart else "b", lambda row: chapter.ratio_cell(deciding(row))),
         ("p", lambda row: chapter.p_cell(deciding(row))),
     ]
-    return chapter.tabled(
-        part,
-        ratios,
-        [("Pool", "subset")],
-        columns,
-        title="Women over men",
-        caption="Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, "
-        f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, hold "
-        "for all ratios at once.",
-        notes=chapter.notes_of(ratios),
-        topic="gender",
+    caption = "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, "
+    caption += (
+        f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, "
     )
+    caption += "hold for all ratios at once."
+    named = {"title": "Women over men", "topic": "gender"}
+    return tabled(part, ratios, [("Pool", "subset")], columns, caption=caption, notes=chapter.notes_of(ratios), **named)
 
 
 def _other_ratios(part: pl.DataFrame, row: Result) -> list[Result]:
@@ -158,32 +141,20 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
             f"{'Two words for one occupation are compared together. ' if merged else ''}"
         )
     paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
-    return chapter.tabled(
-        rows,
-        _keyed(rows.to_dicts(), "concept").values(),
-        [("Occupation", "concept")],
-        [
-            *((plural(group).capitalize(), share(group)) for group in GROUPS),
-            ("Women − men", lambda row: chapter.points_cell(gap(row))),
-            ("p", lambda row: chapter.p_cell(gap(row))),
-        ],
-        title=f"Occupations offered for {pool}",
-        caption=f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
-        f"{differences}{INTERVALS}",
-        notes=chapter.notes_of(rows.to_dicts()),
-        topic="gender",
-        long=True,
-        exported=True,
-    )
+    columns: list[Column] = [(plural(group).capitalize(), share(group)) for group in GROUPS]
+    columns.append(("Women − men", lambda row: chapter.points_cell(gap(row))))
+    columns.append(("p", lambda row: chapter.p_cell(gap(row))))
+    caption = f"{paper}Mean share of belief on each occupation, in per cent; the right one is set bold. {who}"
+    caption += f"{differences}{INTERVALS}"
+    named: Entry = {"title": f"Occupations offered for {pool}", "topic": "gender", "long": True, "exported": True}
+    lines, notes = _keyed(rows.to_dicts(), "concept").values(), chapter.notes_of(rows.to_dicts())
+    return tabled(rows, lines, [("Occupation", "concept")], columns, caption=caption, notes=notes, **named)
 
 
 def identity_table(part: pl.DataFrame) -> Iterator[Table]:
     """Both directions by branch, with top-1 and reciprocal rank."""
-    rows = {
-        f"{way}{end}": _keyed(chapter.rows_of(part, f"{way}{end}"), "subset")
-        for way in WAYS
-        for end in ("_top1", "_mrr")
-    }
+    ends = [f"{way}{end}" for way in WAYS for end in ("_top1", "_mrr")]
+    rows = {metric: _keyed(chapter.rows_of(part, metric), "subset") for metric in ends}
     for way in WAYS:
         rows[way] = _keyed([*chapter.rows_of(part, way), *deciding_rows(part, way).to_dicts()], "subset")
 
@@ -200,24 +171,15 @@ def identity_table(part: pl.DataFrame) -> Iterator[Table]:
 
     every = [row for way in WAYS for row in rows[way].values()]
     if every:
-        yield chapter.tabled(
-            part,
-            _keyed(every, "subset").values(),
-            [("Branch", "subset")],
-            [
-                ("n", lambda row: chapter.sizes([share for way in WAYS if (share := of(row, way))])),
-                *columns(WAYS[0], "Given an image"),
-                *columns(WAYS[1], "Given a name"),
-            ],
-            title="Names and faces",
-            caption="Given an image: belief on the right name. Given a name: belief on the right image. In per cent; "
-            "bold where it was found to be more than names exchanged among people with the same labels get (p and "
-            "interval: for branches and directions at once). Then how often the right one comes first, and the mean "
-            f"reciprocal rank (1: always first). {INTERVALS}",
-            notes=chapter.notes_of(every),
-            topic="identity",
-            extras=("first", "1/rank"),
-        )
+        n: Column = ("n", lambda row: chapter.sizes([share for way in WAYS if (share := of(row, way))]))
+        right = [n, *columns(WAYS[0], "Given an image"), *columns(WAYS[1], "Given a name")]
+        caption = "Given an image: belief on the right name. Given a name: belief on the right image. In per cent; "
+        caption += "bold where it was found to be more than names exchanged among people with the same labels get (p "
+        caption += "and interval: for branches and directions at once). Then how often the right one comes first, and "
+        caption += f"the mean reciprocal rank (1: always first). {INTERVALS}"
+        named: Entry = {"title": "Names and faces", "topic": "identity", "extras": ("first", "1/rank")}
+        lines, notes = _keyed(every, "subset").values(), chapter.notes_of(every)
+        yield tabled(part, lines, [("Branch", "subset")], right, caption=caption, notes=notes, **named)
 
 
 def _against(share: Result | None) -> Cell:
@@ -237,19 +199,14 @@ def scale_tables(part: pl.DataFrame) -> Iterator[Table]:
         return Cell(findings.size(row, row["value"]), interval, findings.found(row))
 
     if rows.height:
-        yield chapter.tabled(
-            rows,
-            rows.to_dicts(),
-            [("Measured", findings.what), ("For ten times the", findings.axis)],
-            [("Models", "n"), ("Change", change), ("p", chapter.p_cell)],
-            title="Does scale help?",
-            caption="Over the models of this run and the published ones that measure the same: what ten times the "
-            "parameters, or ten times the training pairs at equal parameters, go with. Probabilities change by points; "
-            "of b it is the distance from 1 (|ln b|) that changes, so below 0 is nearer to alike. Kinds of models have "
-            f"a level each. Intervals and p hold for all slopes at once. {INTERVALS}",
-            notes=(NO_SAMPLE,),
-            topic="scale",
-        )
+        left: list[Column] = [("Measured", findings.what), ("For ten times the", findings.axis)]
+        columns: list[Column] = [("Models", "n"), ("Change", change), ("p", chapter.p_cell)]
+        caption = "Over the models of this run and the published ones that measure the same: what ten times the "
+        caption += "parameters, or ten times the training pairs at equal parameters, go with. Probabilities change by "
+        caption += "points; of b it is the distance from 1 (|ln b|) that changes, so below 0 is nearer to alike. Kinds "
+        caption += f"of models have a level each. Intervals and p hold for all slopes at once. {INTERVALS}"
+        named = {"title": "Does scale help?", "topic": "scale"}
+        yield tabled(rows, rows.to_dicts(), left, columns, caption=caption, notes=(NO_SAMPLE,), **named)
 
 
 def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:

@@ -12,6 +12,7 @@ from beholder.chapter.chart_style import GROUP_COLOURS, GROUP_SHAPES, QUIET, SER
 from beholder.chapter.charts import INK, RATIO_TICKS, Axis, Figure, Layers, Rows
 from beholder.chapter.finding import by_model, deciding_rows, valued
 from beholder.chapter.numbers import Result, percent, plural, span
+from beholder.core.types import Entry
 from beholder.studies.public_figures.findings import WAYS, claimed_ratios, found, reference, slope
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, Point, catalogued, comparable_results, scale_points
@@ -59,17 +60,13 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
     drawn = {key: drawn_pairs(pairs, max(2, MOST // len(found))) for key, pairs in found.items()}
     left_out = sum(map(len, found.values())) - sum(map(len, drawn.values()))
     others = f" {left_out} other {'occupation is' if left_out == 1 else 'occupations are'} in the table only."
-    yield Figure(
-        NAME,
-        "Belief in occupations, for women and for men",
+    title = "Belief in occupations, for women and for men"
+    caption = (
         "Mean share of belief on each occupation, for women (circles) and men (squares), with 95 % intervals, sorted "
-        "by women − men. A strong band means that a difference was found; the right occupation is set bold."
-        f"{others if left_out else ''}",
-        dumbbells(drawn),
-        "gender",
-        wide=True,
-        answers=("occupations",),
     )
+    caption += "by women − men. A strong band means that a difference was found; the right occupation is set bold."
+    caption += others if left_out else ""
+    yield Figure(NAME, title, caption, dumbbells(drawn), "gender", wide=True, answers=("occupations",))
 
 
 def blocks(results: pl.DataFrame) -> Blocks:
@@ -111,7 +108,7 @@ def drawn_pairs(pairs: list[Pair], most: int) -> list[Pair]:
 def dumbbells(drawn: Blocks) -> Layers:
     """Occupations down under the heading of their pool; women in the upper lane, men in the lower one."""
     keys, headings, bands, marks = [], [], [], []
-    several = len({model for model, _ in drawn}) > 1
+    several, kept = len({model for model, _ in drawn}) > 1, "model subset concept group value low high n".split()
     for number, ((model, pool), pairs) in enumerate(drawn.items()):
         sizes = ", ".join(f"{row['n']} {plural(row['group'])}" for row in pairs[0][:2])
         keys.append(f"{number}|")
@@ -120,21 +117,14 @@ def dumbbells(drawn: Blocks) -> Layers:
             # The number keeps rows of several pools apart; the axis leaves it out. “=” marks the right occupation.
             keys.append(f"{number}{'=' if pair.right else ''}|{pair.women['concept']}")
             bands.append({"row": keys[-1], "from": pair.women["value"], "to": pair.men["value"], "shown": pair.shown})
-            for row in charts.fields(
-                list(pair[:2]), "model", "subset", "concept", "group", "value", "low", "high", "n"
-            ):
+            for row in charts.fields(list(pair[:2]), *kept):
                 group, end = plural(row["group"]), max(row["value"], row["high"] or 0.0)
                 label = f"{group if place == 0 else ''} {percent(row['value'])}".strip()
                 marks.append({**row, "row": keys[-1], "group": group, "end": end, "label": label})
     names = [plural(group) for group in GROUPS]
-    axis = alt.Axis(
-        labelExpr="slice(datum.label, indexof(datum.label, '|') + 1)",
-        labelFontWeight=alt.condition(r"test(/^\d+=/, datum.value)", alt.value("bold"), alt.value("normal")),
-        labelPadding=7,
-        ticks=False,
-        domain=False,
-        title=None,
-    )
+    named: Entry = {"labelExpr": "slice(datum.label, indexof(datum.label, '|') + 1)", "labelPadding": 7}
+    bold = alt.condition(r"test(/^\d+=/, datum.value)", alt.value("bold"), alt.value("normal"))
+    axis = alt.Axis(**named, labelFontWeight=bold, ticks=False, domain=False, title=None)
     y = alt.Y("row:N", sort=None, scale=alt.Scale(domain=keys, paddingInner=0.1, paddingOuter=0), axis=axis)
     x = Axis("share of belief", percent=True, scale={"domain": [0, 1.3 * max(mark["end"] for mark in marks) or 1]}).x()
     colour = alt.Color("group:N", scale=alt.Scale(domain=names, range=list(GROUP_COLOURS.values())), legend=None)
@@ -158,17 +148,11 @@ def ratio_figures(results: pl.DataFrame) -> Iterator[Figure]:
     rows = [row for row in deciding_rows(results, "bias_ratio").to_dicts() if row["value"]]
     if rows:
         others = _others(results, "bias_ratio")
-        yield Figure(
-            "women-over-men",
-            "Probability of the right occupation, women over men",
-            "Probability of the right occupation, women over men, within branches where there are several, with 95 % "
-            "intervals for all ratios at once. The line at 1 means alike; to the left of it women get less."
-            f"{SMALL_MARKS if others else ''}",
-            charts.forest(rows, charts.ratio_axis([*rows, *others]), published=others, landmark=1.0),
-            "gender",
-            wide=True,
-            answers=("bias",),
-        )
+        title = "Probability of the right occupation, women over men"
+        caption = f"{title}, within branches where there are several, with 95 % intervals for all ratios at once. The "
+        caption += f"line at 1 means alike; to the left of it women get less.{SMALL_MARKS if others else ''}"
+        drawing = charts.forest(rows, charts.ratio_axis([*rows, *others]), published=others, landmark=1.0)
+        yield Figure("women-over-men", title, caption, drawing, "gender", wide=True, answers=("bias",))
 
 
 def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -178,15 +162,11 @@ def association_figures(results: pl.DataFrame) -> Iterator[Figure]:
     exchanged = "; where right answers differ, the belief on those of other people of the same gender" if differ else ""
     parts = by_size(rows)
     for place, (size, mine) in enumerate(parts.items(), 1):
-        yield Figure(
-            "association" if place == 1 else f"association-{place}",
-            f"Belief on the right answer, level by level{f': {size}' if len(parts) > 1 else ''}",
-            f"Mean share of belief on the right prompt, with 95 % intervals. Dashes: chance{exchanged}.",
-            association_chart(mine),
-            "association",
-            wide=True,
-            answers=() if len(parts) > 1 else ("association",),
-        )
+        name = "association" if place == 1 else f"association-{place}"
+        title = f"Belief on the right answer, level by level{f': {size}' if len(parts) > 1 else ''}"
+        caption = f"Mean share of belief on the right prompt, with 95 % intervals. Dashes: chance{exchanged}."
+        answers = () if len(parts) > 1 else ("association",)
+        yield Figure(name, title, caption, association_chart(mine), "association", wide=True, answers=answers)
 
 
 def by_size(rows: Rows) -> dict[str, Rows]:
@@ -219,14 +199,11 @@ def identity_figures(results: pl.DataFrame) -> Iterator[Figure]:
         if rows:
             scale = {"domain": [0, axis_end([*rows, *others])]}
             x = Axis(f"belief on the right {sought}", percent=True, scale=scale)
-            yield Figure(
-                metric.replace("_", "-"),
-                f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}",
-                "With 95 % intervals. Dashes: names exchanged among people with the same labels, or 1/n where they "
-                f"could not be.{SMALL_MARKS if others else ''}",
-                charts.forest([{**row, "chance": reference(row)} for row in rows], x, published=others),
-                "identity",
-            )
+            title = f"Given {given}: {span([row['value'] for row in rows])} on the right {sought}"
+            caption = "With 95 % intervals. Dashes: names exchanged among people with the same labels, or 1/n where "
+            caption += f"they could not be.{SMALL_MARKS if others else ''}"
+            drawing = charts.forest([{**row, "chance": reference(row)} for row in rows], x, published=others)
+            yield Figure(metric.replace("_", "-"), title, caption, drawing, "identity")
 
 
 def axis_end(rows: Rows) -> float:
@@ -266,21 +243,17 @@ def scale_figures(results: pl.DataFrame) -> Iterator[Figure]:
             if len(mine) > 1 and not all(point.published for point in mine):
                 drawn.append((mine, lines.get((measure, subset))))
         if drawn:
-            yield _scale_figure(
-                *min(drawn, key=lambda each: 1.0 if each[1] is None else each[1]["p_value"] or 1.0), axis
-            )
+            clearest = min(drawn, key=lambda each: 1.0 if each[1] is None else each[1]["p_value"] or 1.0)
+            yield _scale_figure(*clearest, axis)
 
 
 def _scale_figure(points: list[Point], line: Result | None, axis: str) -> Figure:
     measure, size = points[0].measure, axis.replace(" ", "_")
     title, ratio = SCALE_TITLES[measure], measure == "bias_ratio"
     data = [{"model": p.model, "published": p.published, "x": getattr(p.entry, size), "y": p.value} for p in points]
-    y = alt.Y(
-        "y:Q",
-        title=f"b, {points[0].subset}" if ratio else title,
-        scale=alt.Scale(type="log", nice=False, padding=10) if ratio else alt.Scale(domainMin=0),
-        axis=alt.Axis(values=RATIO_TICKS, format="~g") if ratio else charts.percent_axis(),
-    )
+    scale = alt.Scale(type="log", nice=False, padding=10) if ratio else alt.Scale(domainMin=0)
+    ticks = alt.Axis(values=RATIO_TICKS, format="~g") if ratio else charts.percent_axis()
+    y = alt.Y("y:Q", title=f"b, {points[0].subset}" if ratio else title, scale=scale, axis=ticks)
     log = alt.Scale(type="log", padding=14)
     x = alt.X("x:Q", title=f"{axis} (logarithmic)", scale=log, axis=alt.Axis(format="~s"))
     base = charts.chart(data).encode(x=x, y=y, tooltip=["model:N", alt.Tooltip("x:Q", format="~s", title=axis), "y:Q"])
@@ -294,10 +267,6 @@ def _scale_figure(points: list[Point], line: Result | None, axis: str) -> Figure
     if line is not None:
         seen = f": {'' if found(line) else 'no slope was found, '}{slope(line)} for ten times"
     marks, table = SMALL_MARKS * any(p.published for p in points), " The table has every slope." if line else ""
-    return Figure(
-        f"{measure}-by-{size}".replace("_", "-"),
-        f"{title.capitalize()} by {axis}{seen}",
-        f"Models by {axis}.{marks} Models of unknown size are not drawn.{table}",
-        alt.layer(*layers).properties(height=240),
-        "scale",
-    )
+    name, heading = f"{measure}-by-{size}".replace("_", "-"), f"{title.capitalize()} by {axis}{seen}"
+    caption = f"Models by {axis}.{marks} Models of unknown size are not drawn.{table}"
+    return Figure(name, heading, caption, alt.layer(*layers).properties(height=240), "scale")

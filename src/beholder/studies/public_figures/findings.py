@@ -1,7 +1,4 @@
-"""Findings about public figures: few, the largest effects first. About models, never about individuals.
-
-Verdicts are those of the comparison; the words for branches, pools and occupations stand here too.
-"""
+"""Findings about public figures: few, the largest effects first. About models, never about individuals."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,7 @@
 """What APA and P-FI measure on pictures of named people: association at three levels, the gender ratio b, wrong words.
 
 b is the right occupation's probability for women over that for men. It belongs to the options that are offered
-together, so it is also given with each wrong option left out, and for either word where the right one depends on the
-gender. A task's `kind` says what is asked, its `part` is the branch.
+together, so it is also given with each wrong option left out, and for either word where it depends on the gender.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
-"""A run's models among published ones: where they rank, and whether scale helps.
+"""A run's models among published ones, on APA's photographs: where they rank, and whether scale helps.
 
-Only on APA's photographs, and only where the quantity is the same. Sizes are the catalogue's; a model whose size is
-unknown is left out. Kinds of models (contrastive, matching, generative) have a level each, so that a line never runs
-from one kind to another. Errors hold whatever the spread.
+Kinds of models (contrastive, matching, generative) have a level each, so that a line never runs between kinds.
 """
 
 import math
