@@ -39,7 +39,8 @@ MISTAKES = {
     "misspelt study": (
         "audit null -s perceptoin",
         "UnknownName: Beholder has no study 'perceptoin'.\n"
-        "It has: apa, classics, custom, disparity, exposure, gras, pairs, perception, pfi, ratings. Did you mean 'perception'?",
+        "It has: apa, classics, custom, disparity, exposure, gras, pairs, perception, pfi, ratings. "
+        "Did you mean 'perception'?",
     ),
     "misspelt model": (
         "audit nul -s apa",
