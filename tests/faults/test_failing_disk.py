@@ -7,6 +7,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +29,7 @@ from beholder.scores import reading
 from beholder.scores import shelf as shelves
 from beholder.scores.fill import FillOptions, fill
 from beholder.scores.score_matrix import Task
+from beholder.scores.shelf import Shelf
 from beholder.scores.store import Store, verify_store
 
 ERRORS = ("EIO", "ENOSPC", "EACCES", "EMFILE", "ESTALE")
@@ -201,6 +204,50 @@ def test_a_wall_clock_that_jumps_back_by_hours_stops_no_workers(place: Path, mon
     monkeypatch.setattr(time, "time", back)
     assert np.array_equal(fill([task], InProcesses(), Store(place / "store"), options).matrices[0].values, right)
     assert back() < now() - 7000.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("gcc"), reason="a C compiler makes the library")
+def test_calls_of_the_system_that_fail_below_python_change_no_score(place: Path):
+    """EIO from a preloaded library: SQLite and Arrow meet it too."""
+    here, library = Path(__file__).parent, place / "failing.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", here / "failing.c", "-o", library, "-ldl"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(here.parent)}
+    command = [sys.executable, here / "below.py", place]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 40
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can become nobody and come back")
+def test_a_permission_lost_in_the_middle_keeps_what_was_finished(
+    scorer: type, place: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As nobody, for whom modes bind: the folder becomes read-only after its first block."""
+    task, root, nobody = toy_task(place / "images", IMAGES), place / "store", 65534
+    right = scores(task, scorer(), place / "right")
+
+    def put(shelf: Shelf, *arguments: Any, put: Any = Shelf.put) -> None:
+        put(shelf, *arguments)
+        shelf.folder.chmod(0o500 if shelf.folder.name != "texts" else 0o700)
+
+    monkeypatch.setattr(Shelf, "put", put)
+    place.chmod(0o777)
+    os.setresuid(nobody, nobody, 0)
+    try:
+        outcome = disturbed(root, task, scorer(), Disk(place))
+    finally:
+        os.setresuid(0, 0, 0)
+        monkeypatch.undo()
+    assert isinstance(outcome, PermissionError)
+    assert errno.EACCES in REFUSED
+    assert str(outcome.filename).startswith(str(root))
+    for folder in root.rglob("*"):
+        folder.chmod(0o700)
+    still, again = lacking(task, scorer(), root), scorer()
+    assert still == IMAGES - 4
+    assert np.array_equal(scores(task, again, root), right)
+    assert again.asked == still
 
 
 def test_a_score_that_is_no_number_is_never_stored(place: Path):

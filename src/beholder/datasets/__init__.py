@@ -3,8 +3,10 @@
 Each is loaded when it is first used, so that a worker process opens images without all data sets.
 """
 
+import csv
 import os
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,29 +16,9 @@ from beholder.core.errors import MissingData
 if TYPE_CHECKING:
     from beholder.datasets.dataset import Dataset, DatasetSource
 
-SOURCES = {
-    "apa": "apa:SOURCE",
-    "fairface": "faces:FAIRFACE",
-    "gras": "faces:GRAS",
-    "coco": "coco:SOURCE",
-    "visual-genome": "visual_genome:SOURCE",
-    "glasshouse": "glasshouse:SOURCE",
-    "glasshouse-faces": "glasshouse:FACES",
-    "utkface": "faces:UTKFACE",
-    "causalface": "causalface:SOURCE",
-    "fairface-adults": "faces:FAIRFACE_ADULTS",
-    "utkface-adults": "faces:UTKFACE_ADULTS",
-    "ieat": "ieat:SOURCE",
-    "glasshouse-design": "glasshouse:DESIGN",
-    "glasshouse-objects": "glasshouse:OBJECTS",
-    "pairs": "pairs:SOURCE",
-    "glasshouse-pairs": "glasshouse:PAIRS",
-    "omi": "omi:SOURCE",
-}
+FACTS = {row["name"]: row for row in csv.DictReader((files(__name__) / "sources.csv").read_text("utf-8").splitlines())}
 DATASETS: "Catalog[DatasetSource]" = Catalog(
-    "data set",
-    lazy={name: f"beholder.datasets.{where}" for name, where in SOURCES.items()},
-    installed="beholder.datasets",
+    "data set", lazy={name: f"{__name__}.{row['read_by']}" for name, row in FACTS.items()}, installed=__name__
 )
 OWN_DATA: "Catalog[Callable[[str, Mapping[str, str] | None], Dataset]]" = Catalog(  # by how their names begin
     "way to data", lazy={f"{kind}:": f"beholder.datasets.{kind}:load" for kind in ("folder", "hf", "wds", "table")}

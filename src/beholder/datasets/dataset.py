@@ -1,10 +1,8 @@
 """Dataset: pictures of people with their attributes in the source's own words: sourced or perceived, never "true"."""
 
-import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +12,7 @@ from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
 from beholder.core.tables import column_in
 from beholder.core.types import Entry
+from beholder.datasets import FACTS
 from beholder.datasets.content import digest_of, is_file, stamp
 from beholder.datasets.images import DRAWN, OF_FILES, Changed, Source, changed_uri, files_of, is_plain_file, source_of
 from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
@@ -262,13 +261,8 @@ class DatasetSource:
         )
 
 
-@cache
-def _facts() -> dict[str, dict[str, str]]:
-    text = (files("beholder.datasets") / "sources.csv").read_text(encoding="utf-8")
-    return {row["name"]: row for row in csv.DictReader(text.splitlines())}
-
-
 def published(name: str, load: Callable[..., Dataset], **others: Any) -> DatasetSource:
     """A data set that comes with Beholder; what is known of it stands in `sources.csv`."""
-    facts: Entry = {**_facts()[name], "images": int(_facts()[name]["images"])}
+    facts: Entry = {key: value for key, value in FACTS[name].items() if key != "read_by"}
+    facts["images"] = int(facts["images"])
     return DatasetSource(load=load, **facts, **others)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from beholder.core.tables import read_delimited
 from beholder.core.types import Fields
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
 from beholder.studies.apa.printed import POOLS, figure_sizes, misprint, other_people
@@ -12,21 +13,12 @@ from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.declared import Asker, read_wordings
-from beholder.studies.public_figures.published import scale_rows
-from beholder.studies.study import Asks, Measures, Plans, Study, Tells
+from beholder.studies.study import Plans, Study
 
 NAME_PROMPT = "This is a picture of {}"
 POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
 POLITICIAN_OCCUPATIONS = ("politician", "scientist", "athlete", "teacher", "receptionist", "assistant", "salesperson")
-ROLES = {
-    "house representative": "US House Representative",
-    "senator": "senator",
-    "mayor": "mayor",
-    "president": "president",
-    "vice-president": "vice-president",
-    "governor": "governor",
-    "attorney general": "attorney general",
-}
+ROLES = dict(read_delimited(Path(__file__).with_name("roles.csv")).rows())
 ATHLETE_CATEGORIES = ("person", "dog", "monkey", "plant", "tree", "lamp", "chair")
 ATHLETE_OCCUPATIONS = ("athlete", "artist", "coach", "teacher", "receptionist", "athletic trainer", "assistant coach")
 SPORTS = ("Basketball", "Tennis", "Soccer", "Hockey", "Golf", "Softball", "Baseball")
@@ -63,27 +55,22 @@ def configured(study: Study, options: Fields) -> Study:
     return replace(study, asks=replace(study.asks, tasks=tasks))
 
 
-PFI = Study(
+PFI = replace(
+    APA,
     name="pfi",
     title="P-FI: public figures",
     short="P-FI",
     question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
     "occupations, women as often as men, and whom does it know by name?",
     citation="P-FI, the public-figure benchmark (APA's predecessor)",
-    asks=Asks(
-        datasets=("apa",),
-        tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts),
-        limit_by="branch",
-        belief=True,
-    ),
-    measures=Measures(
+    asks=replace(APA.asks, datasets=("apa",), tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts)),
+    measures=replace(
+        APA.measures,
         functions=figures.public_figure_measures("pfi", POOLS),
         metrics=figures.public_figure_metrics("pfi"),
-        across=scale_rows,
-        compares=("gender",),
-        within=("branch",),
     ),
-    tells=Tells(
+    tells=replace(
+        APA.tells,
         chapter="beholder.studies.pfi.chapter:CHAPTER",
         choices=(
             "Prompts of actors: the politicians' categories and APA's actor levels",
@@ -92,8 +79,6 @@ PFI = Study(
             "The photographs: APA's",
         ),
         compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
-        limitations=APA.tells.limitations,
-        of_photographs=APA.tells.of_photographs,
     ),
     plans=Plans(
         plan="beholder.studies.pfi.study:plan",
@@ -101,6 +86,7 @@ PFI = Study(
         printed="beholder.studies.pfi.study:PRINTED",
     ),
     default="data",
+    demo=False,
     options=(figures.TEMPLATES,),
     configure=configured,
 )
