@@ -21,10 +21,10 @@ from beholder.core.types import Entry
 from beholder.datasets import content, folder
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.settings import Settings, known_settings
+from beholder.datasets.settings import Settings, choices
 
 ENDINGS = (".parquet", ".arrow")
-SETTINGS = known_settings("hf")
+SETTINGS = choices("hf")
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 CONVERTED = "@refs%2Fconvert%2Fparquet"  # where the hub keeps every data set as Parquet

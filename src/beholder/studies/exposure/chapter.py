@@ -150,10 +150,8 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
         "No difference in how well women and men are known by name was found",
         "Too few people to compare how well women and men are known by name",
     )
-    sentence = (
-        f"{BELIEF.capitalize()} is {_times(before)} as large for women as for men"
-        f"{' of their branch' if several else ''} (geometric means; {_bracket(before)})"
-    )
+    sentence = f"{BELIEF.capitalize()} is {_times(before)} as large for women as for "
+    sentence += f"men{' of their branch' if several else ''} (geometric means; {_bracket(before)})"
     for after in adjusted[:1]:
         sentence += f", and {_times(after)} at equal exposure ({_bracket(after)})"
     yield _claim("gap", rows, headlines, f"{sentence}.", ("for women it is", "smaller", "larger"), adjusted[:1])
@@ -238,9 +236,8 @@ def _identity_table(part: pl.DataFrame) -> Table:
     caption += " Spearman's correlation with captions, within branch and gender; and women over men,"
     caption += f" as measured and at equal log(1 + captions). {INTERVALS} It holds for all subsets together."
     named = {"title": "Named and known by name", "topic": "known"}
-    return tabled(
-        part, rows, [("Branch", "subset")], columns, caption=caption, notes=chapter.notes_of([*rows, *gaps]), **named
-    )
+    notes = chapter.notes_of([*rows, *gaps])
+    return tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes, **named)
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:

@@ -114,9 +114,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
             statements=statements,
             instruction=prompts.YES_OR_NO,
             compat_instruction=prompts.released_instruction,
-            compat_tasks=lambda dataset: questions(
-                as_released(dataset)
-            ),  # AI-Face as squares of 256, FairFace as it is
+            compat_tasks=lambda dataset: questions(as_released(dataset)),
             limit_by="race",
             reference_models=("glasshouse/generative",),
         ),

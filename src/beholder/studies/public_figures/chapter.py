@@ -135,11 +135,9 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     differences = ""
     if gaps:
         merged = metric_rows(rows, "either_word_probability").height
-        differences = (
-            "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval and p "
-            "hold for all of them at once; bold where a difference was found. "
-            f"{'Two words for one occupation are compared together. ' if merged else ''}"
-        )
+        differences = "Women − men: in points, for occupations that are wrong for everyone, within branches; the "
+        differences += "interval and p hold for all of them at once; bold where a difference was found. "
+        differences += f"{'Two words for one occupation are compared together. ' if merged else ''}"
     paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
     columns: list[Column] = [(plural(group).capitalize(), share(group)) for group in GROUPS]
     columns.append(("Women − men", lambda row: chapter.points_cell(gap(row))))

@@ -458,11 +458,9 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
     if row["verdict"] is not None:
         compared = f"; the answers of other people of the same gender get {percent(row['landmark'], places)}"
     who, offered = PERSON.get(branch, f"someone of “{branch}”"), numbers.count(numbers.options(row) or 0)
-    sentence = (
-        f"Given a {numbers.picture(row)} of {who} and {offered} {SPECIALTIES.get(branch, 'specialties')} to "
-        f"choose from, the model puts {percent(row['value'], places)} of its belief on the right one "
-        f"({numbers.uncertainty(row, decimals=places)}{compared}).{comes_first}"
-    )
+    sentence = f"Given a {numbers.picture(row)} of {who} and {offered} {SPECIALTIES.get(branch, 'specialties')} to "
+    sentence += f"choose from, the model puts {percent(row['value'], places)} of its belief on the right one "
+    sentence += f"({numbers.uncertainty(row, decimals=places)}{compared}).{comes_first}"
     headline = f"Weakest specialty: {people(branch)}, {percent(row['value'], places)} on the right one"
     effect = numbers.log_distance(row["value"], reference(row) or 1.0)
     return finding(row, "association", headline, sentence, verdict=FACT, effect=effect, more=first)
@@ -570,11 +568,9 @@ def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"For ten times the {_slopes(there)}.{rest} {NO_SAMPLE}"
     else:
         headline += "no effect of size or training data was found"
-        sentence = (
-            f"{numbers.number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
-            f"{_slopes([first])}. The intervals, which hold for all of them at once, tell what is still possible. "
-            f"{NO_SAMPLE}"
-        )
+        sentence = f"{numbers.number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
+        sentence += f"{_slopes([first])}. The intervals, which hold for all of them at once, tell what is still "
+        sentence += f"possible. {NO_SAMPLE}"
     more, effect = [row for row in rows if row is not first], 1.0 if there else 0.0
     yield finding(first, "scale", headline, sentence, verdict=verdict_of_rows(rows), effect=effect, more=more)
 

@@ -35,7 +35,6 @@ POOL = "pool"  # the attribute that names the pool of a branch, where the data d
 
 OCCUPATIONS = {"politicians": "politician", "athletes": "athlete", **BRANCH_OCCUPATIONS}  # the right answer by pool
 PLAYERS = {"woman": "actress", "man": "actor"}  # that of actors depends on the gender in the source's table
-WORD_PAIRS = (("actor", "actress"),)  # who is called by the other word is not called something else
 
 
 def correct_occupation(pool: str, group: str) -> str:
@@ -43,14 +42,9 @@ def correct_occupation(pool: str, group: str) -> str:
     return PLAYERS.get(group, "actor") if pool == "actors" else OCCUPATIONS.get(pool, pool)
 
 
-def words_for(occupation: str) -> tuple[str, ...]:
-    """All words of an occupation: two where the word depends on the gender."""
-    return next((pair for pair in WORD_PAIRS if occupation in pair), (occupation,))
-
-
 def either_word(occupation: str) -> str:
-    """An occupation by all its words."""
-    return " or ".join(words_for(occupation))
+    """An occupation by all its words: who is called by the other word is not called something else."""
+    return "actor or actress" if occupation in PLAYERS.values() else occupation
 
 
 MIXED = "their own occupation"  # in place of a word where the people of a pool have several occupations
@@ -184,9 +178,8 @@ def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> I
         level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
         if level.concepts:
             people, groups = people_of(level.images, options.person), women_and_men(level.images)
-            yield Pool(
-                name, level, people, groups, strata_of(level.images, groups, ("branch", *options.within), people)
-            )
+            strata = strata_of(level.images, groups, ("branch", *options.within), people)
+            yield Pool(name, level, people, groups, strata)
 
 
 def declared_pools(tables: Sequence[pl.DataFrame]) -> dict[str, tuple[str, ...]]:
