@@ -204,10 +204,10 @@ def _equivalence_rows(gap: Gaps, delta: float | None) -> Iterator[Row]:
     if delta is None:
         return
     test = group_tests.welch_equivalence(gap.averaged.independent, delta)
-    alike = group_tests.benjamini_hochberg(test.p_value)
+    alike, n = group_tests.benjamini_hochberg(test.p_value), gap.averaged.moments.size.sum(axis=0).max()
     for column, trait in enumerate(gap.answers.traits):
         differs, same = 0.0 if gap.found[column] else 1.0, float(alike[column])
-        row = _row("equivalence", test.bound[column], gap.averaged.n, subset=gap.groups.attribute, concept=trait)
+        row = _row("equivalence", test.bound[column], n, subset=gap.groups.attribute, concept=trait)
         row = row._replace(p_value=same, equivalence=group_tests.verdict(differs, same), delta=delta)
         yield row._replace(note="p: Benjamini–Hochberg over traits")
 
