@@ -330,7 +330,8 @@ def _answer_rows(matrix: ScoreMatrix, people: People) -> Iterator[Row]:
     for template in matrix.prompts["template"].unique(maintain_order=True) if answers is not None else ():
         columns = (matrix.prompts["template"] == template).to_numpy()
         yes, no = (each[:, columns] for each in answers or ())
-        for metric, values in (("answer_mass", yes + no), ("p_yes_given_answer", yes / (yes + no))):
+        given = np.divide(yes, yes + no, out=np.full_like(yes, 0.5), where=yes + no != 0)  # all draws refused: ½
+        for metric, values in (("answer_mass", yes + no), ("p_yes_given_answer", given)):
             note, each = "mean P(yes) + P(no)" if metric == "answer_mass" else None, values.mean(axis=1)
             if not len(each):
                 yield _row(metric, np.nan, 0, template=template, note=note)
