@@ -1,12 +1,13 @@
 """The chapter of a study about public figures: its tables, and what else it has."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.finding import Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
 from beholder.core.types import Entry
 from beholder.metrics.association import softmax
@@ -232,19 +233,7 @@ CHAPTER = Chapter(
         "identity": "Names and faces",
         "scale": "Size and training data",
     },
-    questions={
-        "bias": Question(
-            "Does the model believe in the occupation of women as much as in that of men?", "gender", "Jobs"
-        ),
-        "occupations": Question(
-            "In which wrong occupations does the model believe more for women or for men?", "gender"
-        ),
-        "association": Question(
-            "Does the model recognise a person, their occupation and their specialty?", "association", role=KNOWS
-        ),
-        "identity": Question("Does the model know people by name?", "identity", "Names", KNOWS),
-        "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=findings.public_figure_findings,
     tables=public_figure_tables,
     figures=public_figure_charts,
