@@ -135,17 +135,13 @@ def collect(
     """The table with pictures, licences and groups, and for every name without a picture why it has none."""
     if not wiki.contact.strip():
         raise UsageError("Wikimedia asks for a contact: --contact with an address or page of yours.")
-    titles = [row.get("title") or row["name"] for row in names.to_dicts()]
-    pages = _pages(wiki, list(dict.fromkeys(titles)), free_only=free_only)
+    people = [(row.get("title") or row["name"], row) for row in names.to_dicts()]
+    pages = _pages(wiki, list(dict.fromkeys(title for title, _ in people)), free_only=free_only)
     files = _files(wiki, sorted({page["pageimage"] for page in pages.values() if page.get("pageimage")}), width)
-    lacking = [
-        title
-        for title, row in zip(titles, names.to_dicts(), strict=True)
-        if not row.get("gender") and _item(pages[title])
-    ]
-    groups = _groups(wiki, sorted({_item(pages[title]) for title in lacking}))
+    lacking = {_item(pages[title]) for title, row in people if not row.get("gender")}
+    groups = _groups(wiki, sorted(lacking - {""}))
     rows, without = list[Entry](), dict[str, str]()
-    for title, row in zip(titles, names.to_dicts(), strict=True):
+    for title, row in people:
         page = pages[title]
         entry = files.get(page.get("pageimage", ""), {})
         reason = _refused(page, entry, free_only=free_only) or _fetched(wiki, out, entry)

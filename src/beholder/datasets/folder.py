@@ -19,7 +19,7 @@ from beholder.core.files import leads_out, links_out
 from beholder.core.tables import column_name, parse_table, with_plain_names
 from beholder.datasets.content import files_below, is_file, is_folder, is_remote, joined, open_binary, parent
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.settings import Settings, known_settings
+from beholder.datasets.settings import Settings, choices
 
 IMAGE_COLUMNS = ("image", "file_name", "filename", "file", "path", "image_path", "file_path", "filepath", "image_id")
 """Columns that may name the images; the first whose files are there is meant."""
@@ -29,7 +29,7 @@ SPLITS = ("train", "val", "valid", "validation", "test")
 ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
-SETTINGS = known_settings("folder")
+SETTINGS = choices("folder")
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:

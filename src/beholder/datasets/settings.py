@@ -33,7 +33,7 @@ class Setting(NamedTuple):
     meaning: str
 
 
-def known_settings(dataset: str) -> dict[str, Setting]:
+def choices(dataset: str) -> dict[str, Setting]:
     """What may be chosen for a data set, as `settings.csv` has it."""
     table = read_delimited(Path(__file__).with_name("settings.csv")).filter(dataset=dataset).fill_null("")
     return {name: Setting(default, meaning) for _, name, default, meaning in table.iter_rows()}

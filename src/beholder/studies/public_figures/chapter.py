@@ -1,12 +1,13 @@
 """The chapter of a study about public figures: its tables, and what else it has."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.finding import Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
 from beholder.core.types import Entry
 from beholder.metrics.association import softmax
@@ -135,11 +136,9 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     differences = ""
     if gaps:
         merged = metric_rows(rows, "either_word_probability").height
-        differences = (
-            "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval and p "
-            "hold for all of them at once; bold where a difference was found. "
-            f"{'Two words for one occupation are compared together. ' if merged else ''}"
-        )
+        differences = "Women − men: in points, for occupations that are wrong for everyone, within branches; the "
+        differences += "interval and p hold for all of them at once; bold where a difference was found. "
+        differences += f"{'Two words for one occupation are compared together. ' if merged else ''}"
     paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
     columns: list[Column] = [(plural(group).capitalize(), share(group)) for group in GROUPS]
     columns.append(("Women − men", lambda row: chapter.points_cell(gap(row))))
@@ -234,19 +233,7 @@ CHAPTER = Chapter(
         "identity": "Names and faces",
         "scale": "Size and training data",
     },
-    questions={
-        "bias": Question(
-            "Does the model believe in the occupation of women as much as in that of men?", "gender", "Jobs"
-        ),
-        "occupations": Question(
-            "In which wrong occupations does the model believe more for women or for men?", "gender"
-        ),
-        "association": Question(
-            "Does the model recognise a person, their occupation and their specialty?", "association", role=KNOWS
-        ),
-        "identity": Question("Does the model know people by name?", "identity", "Names", KNOWS),
-        "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=findings.public_figure_findings,
     tables=public_figure_tables,
     figures=public_figure_charts,

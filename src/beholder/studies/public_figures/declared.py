@@ -100,7 +100,10 @@ def declared(dataset: Dataset, languages: Sequence[str] = ()) -> Dataset:
     )
     table = table.with_columns(pl.col(POOL).fill_null(pl.col("branch")))
     for what in ("language", POOL):
-        _one_each(table, "branch", what, dataset.name)
+        for branch, several in table.group_by("branch", maintain_order=True).agg(pl.col(what).unique()).rows():
+            if len(several) > 1:  # of what is asked of a branch as a whole
+                two = " and ".join(map(repr, several[:2]))
+                raise DataError(f"{dataset.name}: the branch {branch!r} has several: {what} {two}.")
     return replace(dataset, table=table)
 
 
@@ -114,13 +117,6 @@ def _genders(values: pl.Series, name: str) -> pl.Series:
             f"{name}: gender has {found}; b compares 'woman' and 'man'. Write these words where they apply."
         )
     return known
-
-
-def _one_each(table: pl.DataFrame, of: str, what: str, name: str) -> None:
-    """Raise where a branch has two values of what is asked of it as a whole."""
-    for value, several in table.group_by(of, maintain_order=True).agg(pl.col(what).drop_nulls().unique()).rows():
-        if len(several) > 1:
-            raise DataError(f"{name}: the {of} {value!r} has several: {what} {' and '.join(map(repr, several[:2]))}.")
 
 
 class Asker(NamedTuple):
