@@ -92,21 +92,18 @@ class Wiki:
         """The bytes, or none and how long to wait."""
         self.sleep(self.pause)
         agent = f"Beholder/{__version__} (portraits for an audit; {self.contact})"
+        request, server = urllib.request.Request(address, headers={"User-Agent": agent}), urlsplit(address).netloc
         try:
-            with urllib.request.urlopen(
-                urllib.request.Request(address, headers={"User-Agent": agent}), timeout=60
-            ) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 body = answer.read(LARGEST + 1)
         except urllib.error.HTTPError as error:
             if error.code in (429, 500, 502, 503, 504):
                 after = error.headers.get("Retry-After") or ""
                 return b"", float(after) if after.isdecimal() else 0.0
             gone = DataError if error.code in (404, 410) else MissingData  # of one address, or of the whole server
-            raise gone(f"{urlsplit(address).netloc} answered {error.code} ({error.reason}).") from error
+            raise gone(f"{server} answered {error.code} ({error.reason}).") from error
         except OSError as error:
-            raise MissingData(
-                f"{urlsplit(address).netloc} cannot be reached ({error}). What was found is kept: run it again."
-            ) from error
+            raise MissingData(f"{server} cannot be reached ({error}). What was found is kept: run it again.") from error
         if len(body) > LARGEST:
             raise DataError(f"{address} is larger than {LARGEST >> 20} MB.")
         return body, 0.0

@@ -19,9 +19,7 @@ from beholder.studies.public_figures.findings import NO_SAMPLE, WAYS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
-PAPER_TABLES = {
-    ("apa", pool): f"As APA's Table {n}. " for n, pool in enumerate(("actors", "politicians", "athletes"), 5)
-}
+PAPER_TABLES = {("apa", pool): f"As APA's Table {number}. " for number, pool in enumerate(POOLS, 5)}
 PAPER_TABLES["pfi", "politicians"] = "As P-FI's Table 1. "
 Keyed = dict[tuple[str, ...], Result]
 
@@ -96,10 +94,8 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
         ("p", lambda row: chapter.p_cell(deciding(row))),
     ]
     caption = "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, "
-    caption += (
-        f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, "
-    )
-    caption += "hold for all ratios at once."
+    caption += f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, "
+    caption += "and p, hold for all ratios at once."
     named = {"title": "Women over men", "topic": "gender"}
     return tabled(part, ratios, [("Pool", "subset")], columns, caption=caption, notes=chapter.notes_of(ratios), **named)
 
