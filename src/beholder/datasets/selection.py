@@ -5,7 +5,7 @@ of every two of them, and of each alone. Among equals the first is taken, so few
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -246,11 +246,7 @@ def bin_names(numbers: pl.Series, edges: Edges) -> list[str]:
     """Names of the bins, from what lies under the first edge to what lies over the last."""
     known = numbers.drop_nulls()
     whole = bool((known == known.round()).all()) and all(float(edge).is_integer() for edge in edges)
-    texts = [f"{edge:g}" for edge in edges]
-    between = [
-        (texts[i] if edges[i + 1] - edges[i] == 1 else f"{texts[i]}–{edges[i + 1] - 1:g}")
-        if whole
-        else f"{texts[i]} to under {texts[i + 1]}"
-        for i in range(len(edges) - 1)
-    ]
-    return [f"under {texts[0]}", *between, f"{texts[-1]} and over"]
+    between = [f"{low:g} to under {high:g}" for low, high in pairwise(edges)]
+    if whole:
+        between = [f"{low:g}" if high - low == 1 else f"{low:g}–{high - 1:g}" for low, high in pairwise(edges)]
+    return [f"under {edges[0]:g}", *between, f"{edges[-1]:g} and over"]

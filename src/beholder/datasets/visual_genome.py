@@ -179,11 +179,8 @@ def frequent_concepts(
     kept = [each for each in concepts if all(images_with.get((each, g), 0) >= fewest for g in groups.words)]
     steps.append(f"concepts: {len(kept):,} of {len(concepts):,} synsets are in at least {fewest} images of every group")
     if not kept:
-        raise DataError(
-            "No concept of Visual Genome is left after these steps:\n"
-            + "\n".join(steps)
-            + f"\nA smaller share of the data may need --set group_images=N below {fewest}."
-        )
+        advice = f"A smaller share of the data may need --set group_images=N below {fewest}."
+        raise DataError("\n".join(["No concept of Visual Genome is left after these steps:", *steps, advice]))
     objects = objects.filter(pl.col("concept").is_in(kept))
     table = table.join(objects.select("image_id"), on="image_id", how="semi", maintain_order="left")
     steps.add("at least one of the concepts is in the image", table.height)

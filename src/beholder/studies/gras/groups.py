@@ -230,10 +230,9 @@ HELD = 1 << 23  # numbers worked on at once
 
 
 def above_mean(deviations: Array, valences: list[str]) -> Array:
-    """Per cent of a valence's traits whose group mean lies above the overall mean in every wording.
+    """Per cent of a valence's traits whose group mean lies above the overall mean in every wording: group by valence.
 
-    `deviations[..., n_groups, n_traits, n_wordings]` become `[..., n_groups, n_valences]`; traits that were not asked
-    of every group in every wording do not count, and NaN is a valence without traits.
+    Traits that were not asked of every group in every wording do not count, and NaN is a valence without traits.
     """
     above = np.asarray((deviations > 0).all(axis=-1))
     whole = ~np.isnan(deviations).any(axis=(-3, -1))

@@ -109,10 +109,7 @@ def traits_in_order(part: pl.DataFrame) -> dict[str, list[str]]:
 
 
 def wording_gaps(part: pl.DataFrame) -> pl.DataFrame:
-    """`concept, template, mean, gap` in points: the gap of a trait's widest pair in each wording and over all.
-
-    The pair is that of the means over all wordings, so a wording that reverses it has a negative gap.
-    """
+    """`concept, template, mean, gap` in points: the gap of a trait's widest pair, in each wording and over all."""
     means = metric_rows(part, "group_mean").select("concept", "group", "template", "value")
     pooled = means.group_by(["concept", "group"], maintain_order=True).agg(pooled=pl.col("value").mean())
     ends = pooled.sort("pooled", maintain_order=True).group_by("concept", maintain_order=True)

@@ -98,9 +98,8 @@ def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_], within: Seque
 def known_by_name(matrix: ScoreMatrix) -> pl.DataFrame:
     """For every scored person: `name`, and how much more likely the right name is than the labels explain, in e-folds.
 
-    `gain` is the logit of the right name less those of the names of other people with the same labels, on average: how
-    many names there are, and what they get together, does not matter. `known` is the same without what a name gets
-    whoever is shown. Null for people who share their labels with nobody.
+    `gain` is the logit of the right name less those of others with the same labels, on average; `known` is the same
+    without what a name gets whoever is shown. Null for people who share their labels with nobody.
     """
     matrix = _one_column_a_name(scored_people(matrix)[0])
     names = matrix.prompts["concept"].to_numpy().astype(str)

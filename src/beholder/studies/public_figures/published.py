@@ -75,22 +75,16 @@ def published_rank(results: pl.DataFrame) -> Table | None:
     if not compared:
         return None
     subject = "these models rank" if results["model"].n_unique() > 1 else "this model ranks"
-    left_out = [
-        f"{each.label}: {number} published models are left out, each because {reason}."
-        for each in compared
-        for reason, number in each.left_out.items()
-    ]
+    left_out = [(each.label, number, reason) for each in compared for reason, number in each.left_out.items()]
+    notes = [f"{label}: {n} published models are left out, each because {reason}." for label, n, reason in left_out]
     sources = {(each.row["metric"]): printed_of(each.row["study"]) for each in compared}
-    return tabled(
-        results,
-        [_ranked(each) for each in sorted(compared, key=lambda each: list(TITLES).index(each.metric))],
-        [("Result", "label")],
-        [("This run", "own"), ("Lowest", "low"), ("Median", "middle"), ("Highest", "high"), ("Above", "above")],
-        title=f"Where {subject} among {count(max(each.others.height for each in compared))} published models",
-        caption="This run's value, then the lowest, median and highest published value, and how many published models "
-        "are below this run.",
-        notes=[*left_out, *(note for name, source in sources.items() if source for note in source.provenance(name))],
-    )
+    notes += [note for name, source in sources.items() if source for note in source.provenance(name)]
+    rows = [_ranked(each) for each in sorted(compared, key=lambda each: list(TITLES).index(each.metric))]
+    columns = [("This run", "own"), ("Lowest", "low"), ("Median", "middle"), ("Highest", "high"), ("Above", "above")]
+    title = f"Where {subject} among {count(max(each.others.height for each in compared))} published models"
+    caption = "This run's value, then the lowest, median and highest published value, and how many published models "
+    caption += "are below this run."
+    return tabled(results, rows, [("Result", "label")], columns, title=title, caption=caption, notes=notes)
 
 
 def _ranked(compared: Compared) -> dict[str, str | Cell]:
