@@ -19,7 +19,7 @@ from beholder.scores.ray_pool import ray_options
 from beholder.scores.store import Store, stored_scores
 from beholder.studies.apa.study import APA
 from beholder.studies.exposure.captions import caption_files
-from beholder.studies.exposure.counting import Counts, count_captions
+from beholder.studies.exposure.counting import count_captions
 from beholder.studies.exposure.measures import METRICS, count_rows, identity_rows, word_rows
 from beholder.studies.exposure.mentions import NAME, WORD_TERMS, Mentions, Term, people_table
 from beholder.studies.public_figures.identity import IDENTITY, known_by_name
@@ -127,22 +127,16 @@ def expose(captions: Sequence[str], options: CommandOptions) -> Measured:
         rows[model] = list(identity_rows(known, options.measure))
     # In rows about captions alone the column `model` names the captions.
     tables = [results_table(rows[model], study=EXPOSURE.name, model=model, dataset="apa") for model in rows]
-    record = _record(counts, list(rows), options)
+    names, audit = list(rows), given.get("run")
+    settings = {"column": given.get("column"), "draws": options.measure.draws, "seed": options.measure.seed}
+    audited = [entry for entry in read_record(audit).models if entry["name"] in names] if audit else []
+    read = {"captions": counts.captions, "digest": digest([tally.digest for tally in counts.files])}
+    record = Record(  # the captions come first, then the audited models
+        studies=[EXPOSURE.name],
+        settings={**settings, "identity scores of": str(audit) if audit else None},
+        models=[{"name": name, "adapter": "captions", **read, "files": [t.path for t in counts.files]}, *audited],
+        left_out=[line for tally in counts.files for line in tally.remarks],
+    )
     of_people = {"origin": DATASETS["apa"].origin, "people": people.height, "notes": list(dataset.notes)}
     record.add_dataset({"name": dataset.name, "revision": dataset.revision, "licence": dataset.licence, **of_people})
     return Measured(pl.concat(tables), record, {"people.csv": as_csv(people)} if given.get("people") else {})
-
-
-def _record(counts: Counts, names: list[str], options: CommandOptions) -> Record:
-    """How the numbers were made, and what could not be read; the captions come first, then the audited models."""
-    given, audit = options.study_options, options.study_options.get("run")
-    settings = {"column": given.get("column"), "draws": options.measure.draws, "seed": options.measure.seed}
-    read = {"captions": counts.captions, "digest": digest([tally.digest for tally in counts.files])}
-    files = [tally.path for tally in counts.files]
-    audited = [entry for entry in read_record(audit).models if entry["name"] in names] if audit else []
-    return Record(
-        studies=[EXPOSURE.name],
-        settings={**settings, "identity scores of": str(audit) if audit else None},
-        models=[{"name": names[0], "adapter": "captions", **read, "files": files}, *audited],
-        left_out=[line for tally in counts.files for line in tally.remarks],
-    )

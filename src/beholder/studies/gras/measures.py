@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -192,11 +193,10 @@ def _mean_rows(gap: Gaps) -> Iterator[Row]:
     if compared is None:
         return
     margin, moments = mean_margins(compared.independent.size, compared.independent.variance), compared.moments
-    for k, group in enumerate(compared.groups):
-        for column, valence in enumerate(gap.valences):
-            numbers = (part[k, column] for part in (moments.mean, moments.size, margin))
-            columns = {"subset": subset, "group": group, "concept": valence}
-            yield _row("valence_mean", *numbers, note="all traits of the valence, all wordings", **columns)
+    for (k, group), (column, valence) in product(enumerate(compared.groups), enumerate(gap.valences)):
+        numbers = (part[k, column] for part in (moments.mean, moments.size, margin))
+        columns = {"subset": subset, "group": group, "concept": valence}
+        yield _row("valence_mean", *numbers, note="all traits of the valence, all wordings", **columns)
 
 
 def _equivalence_rows(gap: Gaps, delta: float | None) -> Iterator[Row]:
@@ -279,15 +279,14 @@ def _valence_rows(grouped: Grouped, compared: Compared, judged: Judged) -> Itera
     value = groups.above_mean(compared.deviations, grouped.answers.valences)
     whole = ~np.isnan(compared.deviations).any(axis=(0, 2))
     note = "above the overall mean in every wording; landmark and p: labels shuffled within the other labels"
-    for k, group in enumerate(compared.groups):
-        for j, valence in enumerate(VALENCES):
-            if np.isnan(value[k, j]):
-                continue
-            traits, found = whole & (np.array(grouped.answers.valences) == valence), comparison_at(judged, (k, j))
-            columns = {"subset": compared.attribute, "group": group, "concept": valence, "note": note}
-            row = _row("valence_share", value[k, j], traits.sum(), unit=PERCENT, **columns, p_value=found.p_value)
-            row = row._replace(landmark=float(value[k, j]) - found.value, verdict=found.verdict)
-            yield row._replace(p_at_most=found.at_most or None)
+    for (k, group), (j, valence) in product(enumerate(compared.groups), enumerate(VALENCES)):
+        if np.isnan(value[k, j]):
+            continue
+        traits, found = whole & (np.array(grouped.answers.valences) == valence), comparison_at(judged, (k, j))
+        columns = {"subset": compared.attribute, "group": group, "concept": valence, "note": note}
+        row = _row("valence_share", value[k, j], traits.sum(), unit=PERCENT, **columns, p_value=found.p_value)
+        row = row._replace(landmark=float(value[k, j]) - found.value, verdict=found.verdict)
+        yield row._replace(p_at_most=found.at_most or None)
 
 
 def _wording_rows(answers: Answers, people: People) -> Iterator[Row]:
