@@ -14,6 +14,7 @@ from beholder.core.record import Record
 from beholder.report.answer import answers, headline, strongest, trust
 from beholder.report.report import PLAIN, Report, Section
 from beholder.studies import STUDIES
+from beholder.studies.worlds import MISSING
 
 
 def finding(
@@ -112,3 +113,4 @@ def test_a_model_of_noise_gets_no_finding_as_its_title() -> None:
     """Two worlds; LOG.md has the count of many (tools/title_false_alarms.py)."""
     noise_title = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "title_false_alarms.py"))["noise_title"]
     assert [noise_title(number) for number in range(2)] == [None, None]
+    assert noise_title(1, world=MISSING) is None

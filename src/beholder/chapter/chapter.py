@@ -5,6 +5,7 @@ Every function takes rows of the results table and gives values; the page, the t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -13,6 +14,7 @@ from beholder.chapter import numbers
 from beholder.chapter.finding import DIFFERS, Contrast, Finding, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.comparison.family import DIFFERENCE
+from beholder.core.tables import read_delimited
 from beholder.core.types import Array
 from beholder.metrics.group_tests import VERDICTS
 
@@ -179,6 +181,11 @@ class Question(NamedTuple):
     topic: str
     card: str = ""  # the card of the first screen that answers it; none for what is read in the chapter only
     role: str = DIFFERS
+
+
+def read_questions(path: Path) -> dict[str, Question]:
+    """Those of a chapter, by the kind of finding that answers them."""
+    return {kind: Question(*fields) for kind, *fields in read_delimited(path).fill_null("").rows()}
 
 
 class Behind(NamedTuple):

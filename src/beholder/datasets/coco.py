@@ -187,7 +187,7 @@ def frequent_categories(
         )
         return frozenset(instances.categories)
     train = instances if path == instances.path else read_instances(path)
-    counted, which = _counted_images(train, chosen, folder, groups)
+    counted, which = _counted(train, chosen, folder, groups)
     pairs = {pair for pair in zip(train.image, train.category, strict=True) if pair[0] in counted}
     frequency = Counter(train.categories[category] for _, category in pairs)
     fewest = chosen.number("concept_images")
@@ -201,9 +201,7 @@ def frequent_categories(
     return kept
 
 
-def _counted_images(
-    train: Instances, chosen: Settings, folder: Path, groups: GroupWords
-) -> tuple[Collection[int], str]:
+def _counted(train: Instances, chosen: Settings, folder: Path, groups: GroupWords) -> tuple[Collection[int], str]:
     """All training images, or those whose captions name one group and no word that excludes; and which these are."""
     rule = chosen.one_of("concepts_in", ("auto", "one-group", "all"))
     captions = chosen.path("train_captions", folder, "annotations/captions_train2017.json")

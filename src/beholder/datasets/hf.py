@@ -168,7 +168,7 @@ def _features(schema: pa.Schema, path: str) -> dict[str, Entry]:
 def _no_label(kind: pa.DataType) -> bool:
     """Whether values of this kind cannot stand for a group or a number."""
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    return binary or pa.types.is_nested(kind) or pa.types.is_duration(kind)
+    return bool(binary or pa.types.is_nested(kind) or pa.types.is_duration(kind))
 
 
 def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:

@@ -203,9 +203,8 @@ def ledger_of(
         if printed.more and not mine.is_empty():
             cells = pl.concat([cells, printed.more().filter(pl.col("model").is_in(mine["model"].unique().implode()))])
     values = pl.concat(ours).unique(PLACE, keep="first", maintain_order=True)
-    joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left").with_columns(
-        study=pl.lit(name), difference=pl.col("value") - pl.col("printed")
-    )
+    joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left")
+    joined = joined.with_columns(study=pl.lit(name), difference=pl.col("value") - pl.col("printed"))
     return judged(joined, printed, sizes, parts).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
@@ -224,9 +223,8 @@ def printed_name(model: str) -> str | None:
 def _of_run(results: pl.DataFrame) -> pl.DataFrame:
     """The rows of a run on printed models, and each p-value as a row of its own."""
     names = {model: name for model in results["model"].unique() if (name := printed_name(model))}
-    rows = results.filter(pl.col("model").is_in(list(names)), PLAIN).with_columns(
-        pl.col("model").replace(names), origin=pl.lit(RUN)
-    )
+    rows = results.filter(pl.col("model").is_in(list(names)), PLAIN)
+    rows = rows.with_columns(pl.col("model").replace(names), origin=pl.lit(RUN))
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
         pl.concat_str("metric", pl.lit(P_VALUE)).alias("metric"),
         value="p_value",

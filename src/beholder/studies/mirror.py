@@ -17,7 +17,7 @@ from scipy import stats
 from beholder.chapter import numbers
 from beholder.chapter.chapter import INTERVALS, Cell, Column, Table, tabled
 from beholder.chapter.charts import Axis, Figure, forest
-from beholder.chapter.finding import Finding, finding, metric_rows, valued, verdict_of_rows
+from beholder.chapter.finding import Contrast, Finding, finding, metric_rows, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, plural
 from beholder.comparison.family import (
     ALPHA,
@@ -53,9 +53,9 @@ MIRRORS, EXAGGERATES, INVENTS, IGNORES, REVERSES, SOFTENS = KINDS = (
     "softens",
 )
 ANSWERS = {
-    INVENTS: "The model sees “{trait}” more in {more} than in {less}, and people do not.",
-    EXAGGERATES: "The model sees “{trait}” more in {more} than in {less}, by more than people do.",
-    REVERSES: "The model sees “{trait}” more in {more} than in {less}, and people the other way round.",
+    INVENTS: "The model sees “{trait}” more in {more} than in {less}, and those who rated the faces do not.",
+    EXAGGERATES: "The model sees “{trait}” more in {more} than in {less}, by more than those who rated the faces.",
+    REVERSES: "The model sees “{trait}” more in {more} than in {less}, and those who rated the faces more in {less}.",
 }  # what is the model's own doing
 
 
@@ -304,7 +304,8 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
             f"By {label} the model {listed([each for each in named if each.split()[0] in ANSWERS])} of {len(own)} gaps"
         )
     rows = [gap.departure for gap in (off or own)]
-    told = {"verdict": verdict, "effect": abs(rows[0]["value"]), "more": rows[1:8], "answer": answer}
+    both = [Contrast(who, row) for who, row in (("the model", first.model), ("people", first.people))]
+    told = {"verdict": verdict, "effect": abs(rows[0]["value"]), "more": rows[1:8], "answer": answer, "contrasts": both}
     return finding(rows[0], "mirror", headline, f"{what}; widest: {size}.", **told)._replace(card=f"People, {label}")
 
 

@@ -50,8 +50,9 @@ def classics_findings(part: pl.DataFrame) -> Iterator[Finding]:
         )
         headline = f"{many} of {len(rows)} image tests find an association"
         sentence = f"The largest effect is in {row['concept']}: {told} ({size})."
+        answer = f"The model sees more of “{near}” in pictures of “{row['group']}” than in those of “{row['against']}”."
         made = finding(row, "images", headline, sentence, verdict=verdict_of(rows), more=rows[1:many])
-        yield made._replace(effect=abs(row["value"]), answer=f"In the model's image vectors {told}." if many else "")
+        yield made._replace(effect=abs(row["value"]), answer=answer if many else "")
 
 
 def _rows(part: pl.DataFrame, metrics: tuple[str, ...]) -> list[Result]:
@@ -81,8 +82,11 @@ def _gap(part: pl.DataFrame, rows: list[Result], kind: str) -> Finding:
     others = len({(each["group"], each["concept"]) for each in found} - {(row["group"], category)})
     more = f" {others} more of these gaps were found." if others else ""
     made = finding(row, kind, headline, sentence + more, verdict=verdict_of(rows), more=found[:3])
-    does = f"gives {category} labels to {who}" if kind == "label" else f"retrieves {who} for {category}"
-    answer = f"The model {does} {'more' if row['value'] > 0 else 'less'} often than {whom} ({both})."
+    high, low = (sides, sides[::-1])[row["value"] < 0]
+    does, end = f"shows {_who(high.group)} more often than ", f" in a search for {category}"
+    if kind == "label":
+        does, end = f"gives {category} labels more often to {_who(high.group)} than to ", ""
+    answer = f"The model {does}{_who(low.group)}{end} ({percent(high.value)} against {percent(low.value)})."
     shown = Contrast(f"{category}: {row['template']}", row, sides)
     return made._replace(effect=abs(row["value"]), answer=answer if found else "", contrasts=(shown,))
 

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Table, read_questions, tabled
 from beholder.chapter.charts import Axis, Figure, dots, forest, ratio_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, plural, ratio, ratio_decimals
@@ -291,12 +292,7 @@ def page_title(names: list[str]) -> str:
 
 CHAPTER = Chapter(
     topics={"named": "Who is named", "words": "Which words occur", "known": "Named and known"},
-    questions={
-        "named": Question("Are women named as often as men?", "named"),
-        "words": Question("How often do captions say “actress” and “actor”?", "words"),
-        "known": Question("Does a model know the people best that captions name most?", "known"),
-        "gap": Question("Does a model know women and men equally well by name?", "known"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=exposure_findings,
     tables=exposure_tables,
     figures=exposure_figures,

@@ -1,13 +1,14 @@
 """GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows; lists are in results.csv."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import CHECK, FOUND, Contrast, by_column, by_model, metric_rows, one_row
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.finding import FOUND, Contrast, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
 from beholder.glasshouse.planted import REFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
@@ -241,21 +242,7 @@ CHAPTER = Chapter(
         "crossed": "Intersections of gender, race and age",
         "wording": "The same question in several wordings",
     },
-    questions={
-        "planted": Question(
-            "Does the audit find the associations planted in the reference model?", "planted", role=CHECK
-        ),
-        "variant": Question("Is this the published measure?", "score"),
-        "answers": Question("Does the model answer with yes or no?", "wording"),
-        "score": Question("For how many traits do the answers differ between groups?", "score"),
-        "gap": Question("Which trait differs most between groups?", "gaps", "Character"),
-        "valence": Question("Which groups get more positive or more negative traits?", "valence"),
-        "intersection": Question("Of which intersections does the model say the most good, and the least?", "crossed"),
-        "wording": Question("Do the differences between groups depend on the wording?", "wording"),
-        "sensitive": Question("Does the probability of yes itself depend on the wording?", "wording"),
-        "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
-        "absent": Question("Which attributes could not be compared?", "score"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=gras_findings,
     tables=gras_tables,
     figures=gras_figures,

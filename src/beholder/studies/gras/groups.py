@@ -143,11 +143,6 @@ class Compared(NamedTuple):
         return np.asarray(group_tests.mean_margins(self.everyone.size, self.everyone.variance)[0])
 
     @property
-    def n(self) -> int:
-        """Images with a label and a score."""
-        return int(self.moments.size.sum(axis=0).max())
-
-    @property
     def adjusted(self) -> Array:
         """One p-value a trait: Simes over its wordings, Benjamini–Hochberg over the traits."""
         test = self.test if self.by_person is None else group_tests.welch(self.by_person)

@@ -18,7 +18,7 @@ FAVOURABLE = {
     "occupations": "the occupation of higher status",
     "status": "the answer of higher status",
     "potential_crime": "the innocent answer",
-    "pairs": "the option of higher status, or the innocent one,",
+    "pairs": "the better answer (of higher status, or innocent)",
 }
 MANY = 12
 TOGETHER = f"{INTERVALS} They hold for all parts, labels and questions together."
@@ -97,7 +97,8 @@ def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
     elif verdict == DIFFERENCE:
         found = sum(each["verdict"] == DIFFERENCE for each in rows)
         headline = f"{what[0].upper()}{what[1:]} goes to {more} more often than to {less} in the same scene"
-        answer = f"In {scenes(row)} where only the person changes, {what} goes more often to {more} than to {less}."
+        where = f"In scenes of “{scenes(row)}” where" if row["template"] else "Where"
+        answer = f"{where} only the person in the picture changes, {what} goes more often to {more} than to {less}."
         sentence = f"In {scenes(row)}: {apart}. {found} of {len(rows)} numbers differ by {label}."
         if ending == "interaction":
             headline = answer = f"{label[0].upper()}{label[1:]}: both labels together do more than each alone"

@@ -61,10 +61,10 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
     left_out = sum(map(len, found.values())) - sum(map(len, drawn.values()))
     others = f" {left_out} other {'occupation is' if left_out == 1 else 'occupations are'} in the table only."
     title = "Belief in occupations, for women and for men"
-    caption = (
-        "Mean share of belief on each occupation, for women (circles) and men (squares), with 95 % intervals, sorted "
+    caption = "Mean share of belief on each occupation, for women (circles) and men (squares), with 95 % intervals, "
+    caption += (
+        "sorted by women − men. A strong band means that a difference was found; the right occupation is set bold."
     )
-    caption += "by women − men. A strong band means that a difference was found; the right occupation is set bold."
     caption += others if left_out else ""
     yield Figure(NAME, title, caption, dumbbells(drawn), "gender", wide=True, answers=("occupations",))
 

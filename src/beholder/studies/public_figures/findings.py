@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import polars as pl
@@ -147,7 +146,8 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
         within = " within branches" if within_branches(row) else ""
         return f"{_less_headline(row, sides)}: {ratio(row['value'])} times women over men{within}."
     right = [sides[group]["concept"] for group in (less, more)]
-    who = [_shown_as(row, less), plural(more)]
+    drawn = "drawn as " if numbers.drawn(row["dataset"]) else ""  # `women drawn as doctors`, or `women politicians`
+    who = [f"{plural(less)} {drawn}{row['subset']}", plural(more)]
     if all(sum(counts.get(group, {}).values()) for group in GROUPS):
         most = [max(counts[group].items(), key=lambda each: each[1]) for group in (less, more)]
         if most[0][0] != right[0] and most[1][0] == right[1]:
@@ -171,11 +171,6 @@ def _of(times: int, n: int) -> str:
     return f"all {n}" if times == n else f"{times} of {n}" if times else f"none of the {n}"
 
 
-def _shown_as(row: Result, group: str) -> str:
-    """`women drawn as doctors`, or `women politicians`."""
-    return f"{plural(group)} {'drawn as ' if numbers.drawn(row['dataset']) else ''}{row['subset']}"
-
-
 def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """Every pool in which women and men differ, and every branch of a pool in which they do not; then the rest."""
     claims, branches, shares = claimed_ratios(part), valued(part, "branch_ratio"), _shares(part)
@@ -196,12 +191,9 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     named = different | {row["concept"] for row in apart}
     if alike := [row for row in claims if row["subset"] not in named]:
         both = [_sides(row["subset"], None, shares) for row in alike]
-        none = _no_difference(alike, both, published, shares.words)
-        yield none._replace(contrasts=tuple(map(partial(_alike, part), alike, both)))
-
-
-def _alike(part: pl.DataFrame, row: Result, sides: Sides) -> Contrast:
-    return _contrast(row, words_of(part).of(row["subset"]), sides, called(part, row["subset"]))
+        each = [(row["subset"], row, sides) for row, sides in zip(alike, both, strict=True)]
+        contrasts = [_contrast(row, shares.words.of(pool), sides, called(part, pool)) for pool, row, sides in each]
+        yield _no_difference(alike, both, published, shares.words)._replace(contrasts=tuple(contrasts))
 
 
 def _shares(part: pl.DataFrame) -> Shares:

@@ -97,17 +97,6 @@ class Level(NamedTuple):
         return np.asarray(self.shares[:, [each == occupation for each in self.occupations]].sum(axis=1))
 
     @property
-    def several_words(self) -> list[str]:
-        """The occupations of which more than one word is offered."""
-        return [each for each in dict.fromkeys(self.occupations) if self.occupations.count(each) > 1]
-
-    @property
-    def correct_in_either_word(self) -> Mask:
-        """Which cells are right if the other word of an occupation is right too."""
-        same = np.array(self.occupations)[:, None] == np.array(self.occupations)
-        return np.asarray(self.correct @ same)
-
-    @property
     def right(self) -> list[str]:
         """The concepts that are right for someone."""
         return [concept for column, concept in enumerate(self.concepts) if self.correct[:, column].any()]
@@ -127,14 +116,11 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     total = sum(matrix.images.height for matrix in matrices)
     images = pl.concat([part.images.with_columns(branch=pl.lit(part.part)) for part in parts], how="diagonal")
     concepts, declared = (parts[0].prompts[column].to_list() for column in ("concept", "dimension"))
-    return Level(
-        images,
-        concepts,
-        np.concatenate([softmax(part.logits) for part in parts]),
-        np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
-        f"{total - images.height} of {total} images lack a score" if images.height < total else None,
-        [either or either_word(concept) for concept, either in zip(concepts, declared, strict=True)],
-    )
+    shares = np.concatenate([softmax(part.logits) for part in parts])
+    correct = np.concatenate([correct_cells(part.prompts, part.images) for part in parts])
+    lacking = f"{total - images.height} of {total} images lack a score" if images.height < total else None
+    words = [either or either_word(concept) for concept, either in zip(concepts, declared, strict=True)]
+    return Level(images, concepts, shares, correct, lacking, words)
 
 
 class Pool(NamedTuple):
@@ -325,7 +311,7 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
         for column, concept in enumerate(level.concepts):
             row = mean_row(f"{prefix}.first_choice", (chosen == column).astype(np.float64), resampler)
             yield row._replace(subset=pool.name, group=group, concept=concept)
-        for either in level.several_words:
+        for either in (each for each in dict.fromkeys(level.occupations) if level.occupations.count(each) > 1):
             row = mean_row(f"{prefix}.either_word_probability", level.share_of(either)[mask], resampler)
             yield row._replace(subset=pool.name, group=group, concept=either)
 
@@ -381,7 +367,8 @@ def _pool_ratios(
         return Ratio(row, pool, groups, strata, shares, part)
 
     level, strata = pool.level, pool.strata
-    right, either = correct_share(level.shares, level.correct), level.correct_in_either_word
+    right, occupations = correct_share(level.shares, level.correct), np.array(level.occupations)
+    either = np.asarray(level.correct @ (occupations[:, None] == occupations))  # right if the other word is right too
     claims = [ratio("bias_ratio", right, strata=strata)]
     described, of_branch = [ratio("bias_ratio", right)] if strata.variant else [], right
     if (either & ~level.correct).any():

@@ -148,9 +148,8 @@ NAMES = 30  # so many people of each branch are asked for by name
 
 def measured_world(prefix: str, world: World, options: MeasureOptions) -> Iterator[Row]:
     """The study's own rows of a world."""
-    table = world.table.with_columns(
-        branch=pl.col("branch").replace(TRIED_BRANCHES), sport=pl.col("source").replace(SPORTS), name=pl.col("person")
-    )
+    table = world.table.with_columns(pl.col("branch").replace(TRIED_BRANCHES), name=pl.col("person"))
+    table = table.with_columns(sport=pl.col("source").replace(SPORTS))
     matrices = {}
     for branch in TRIED_BRANCHES.values():
         mine = (table["branch"] == branch).to_numpy()
