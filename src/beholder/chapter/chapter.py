@@ -91,6 +91,14 @@ def points_cell(row: Result | None, *, plain: bool = False) -> Cell:
     return Cell(text, numbers.points_range(row), strong=row.get("verdict") == DIFFERENCE)
 
 
+def decimal_cell(row: Result | None) -> Cell:
+    """A plain number with its interval, bold where a difference was found."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    bounds = f"{numbers.decimal(row['low'])} to {numbers.decimal(row['high'])}" if numbers.has_interval(row) else ""
+    return Cell(numbers.decimal(row["value"]), bounds, strong=row["verdict"] == DIFFERENCE)
+
+
 def p_cell(row: Result | None) -> Cell:
     """The p-value of a row."""
     return Cell(ABSENT if row is None else numbers.row_p_value(row))
