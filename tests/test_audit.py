@@ -32,7 +32,8 @@ def options(tmp_path: Path, people: Callable[..., Path]) -> AuditOptions:
 def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
     names = {path.name for path in options.out.iterdir()}
-    assert names == {"results.parquet", "results.csv", "findings.json", "prompts.csv", "run.json", "report.html"}
+    page = {"report.html", "report.png"}
+    assert names == page | {"results.parquet", "results.csv", "findings.json", "prompts.csv", "run.json"}
     assert run.results.schema == pl.Schema(SCHEMA)
     assert run.results.equals(pl.read_parquet(options.out / "results.parquet"))
     assert pl.read_csv(options.out / "results.csv").height == run.results.height

@@ -21,7 +21,7 @@ from beholder.core.errors import ModelError
 PROMPTS = ["--prompts", "moods.csv", "-q"]
 DATASETS = (
     "apa, causalface, coco, fairface, fairface-adults, glasshouse, glasshouse-design, glasshouse-faces, "
-    "glasshouse-objects, gras, utkface, utkface-adults, visual-genome"
+    "glasshouse-objects, glasshouse-pairs, gras, ieat, omi, pairs, utkface, utkface-adults, visual-genome"
 )
 FORMS = (
     "DIR, OWNER/NAME[@REVISION], anthropic:MODEL, gemini:MODEL, glasshouse/contrastive, glasshouse/generative, null, "
@@ -39,7 +39,8 @@ MISTAKES = {
     "misspelt study": (
         "audit null -s perceptoin",
         "UnknownName: Beholder has no study 'perceptoin'.\n"
-        "It has: apa, custom, disparity, exposure, gras, perception, pfi. Did you mean 'perception'?",
+        "It has: apa, classics, custom, disparity, exposure, gras, pairs, perception, pfi, ratings. "
+        "Did you mean 'perception'?",
     ),
     "misspelt model": (
         "audit nul -s apa",
@@ -132,7 +133,7 @@ MISTAKES = {
     ),
     "wrong setting": (
         "audit null --dataset wds:bare --set split=train",
-        "UnknownName: The data set 'wds:bare' has no setting 'split'.\nIt has: outside.",
+        "UnknownName: The data set 'wds:bare' has no setting 'split'.\nIt has: outside, photographs.",
     ),
     "no tars": ("data check wds:bare", "MissingData: There is no .tar in bare."),
 }

@@ -96,8 +96,10 @@ def each_from(path: Path, read: Iterable[Iterable[object]], *, every: bool = Fal
     known = [{plain(value) for value in row.values()} | names for row in rows]
     count = 0
     for values in read:
-        count += 1
         cells = {plain(value) for value in values} - {None}
+        if not cells:  # an empty row is none
+            continue
+        count += 1
         holds(any(cells <= row for row in known), f"{path.name}: no row holds {sorted(map(str, cells))}")
     holds(not every or count == len(rows), f"{path.name}: {count} rows of {len(rows)}")
 

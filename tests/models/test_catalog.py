@@ -250,3 +250,19 @@ def test_an_unknown_size_is_read_from_the_weights_own_index(
     assert sized(unknown).parameters == 1_020_000
     known = find_model("ViT-B/32")
     assert sized(known) is known
+
+
+def test_an_unknown_size_is_read_from_a_single_file_of_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "made_yesterday"}')
+    monkeypatch.setattr("beholder.cost.subject._cached", lambda load: tmp_path)
+    unknown = next(entry for entry in catalog() if entry.parameters is None and entry.load)
+    tensors = {"a": {"dtype": "BF16", "shape": [300, 40]}, "b": {"dtype": "F32", "shape": []}, "__metadata__": {}}
+    header = json.dumps(tensors).encode()
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert sized(unknown).parameters == 12_001
+    for broken in (b"", b"\xff" * 40, header[:9], (3).to_bytes(8, "little") + b"[1]"):
+        weights.write_bytes(broken)
+        assert sized(unknown).parameters is None
+    (tmp_path / "config.json").write_text("{")
+    assert sized(unknown) == unknown, "a broken file ends no listing"

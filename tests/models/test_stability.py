@@ -7,16 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
 
 from beholder._audit import audit_models
 from beholder._options import AuditOptions
+from beholder.comparison.family import judge
+from beholder.comparison.groups import Groups, People
+from beholder.comparison.means import compare_groups
 from beholder.core.record import Record
 from beholder.models.catalog import FAMILIES, Family
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import LIMIT, ContrastiveScorer, Floats, NullScorer, movement, redrawn, shaken, unit_rows
+from beholder.models.served.protocol import CHANNELS, COUNTS, read_draws
 from beholder.models.spec import ModelSpec
+from beholder.prompts.prompt_set import PLAIN
+from beholder.scores.score_matrix import ScoreMatrix
 
 PROMPTS = ["a photo of a person", "a photo of a dog"]
 
@@ -86,6 +93,25 @@ def test_answers_drawn_again_spread_as_binomial_counts_do() -> None:
     assert (yes + no <= 20).all()
     np.testing.assert_allclose(np.exp(made[:, :, 1]), (yes + 0.5) / 21.5, rtol=1e-5)
     np.testing.assert_allclose(made[:, :, 3], (20 - yes - no) / 20, atol=1e-6)
+
+
+def test_intervals_over_people_hold_the_noise_of_drawn_answers() -> None:
+    """Groups that differ by 0.4 in P(Yes), 4 answers a question: 95 of 100 intervals hold 0.4, and not by luck."""
+    rng, worlds, each = np.random.default_rng(5), 200, 100
+    truth = np.repeat([0.7, 0.3], each)[:, None] + rng.uniform(-0.2, 0.2, (2 * each, worlds))
+    told = np.array([read_draws(["Yes"] * n + ["No"] * (4 - n), PLAIN).channels() for n in range(5)], np.float32)
+    tables = (pl.DataFrame({name: list(map(str, range(n)))}) for name, n in (("image_id", 2 * each), ("text", worlds)))
+    matrix = ScoreMatrix("t", *tables, (*CHANNELS, *COUNTS), told[rng.binomial(4, truth)])
+    groups, people = Groups("group", ["a", "b"], np.repeat([0, 1], each)), People(np.arange(2 * each))
+
+    def intervals(values: Any) -> Any:
+        (judged,) = judge([compare_groups(values, groups, people, rng, shuffles=99)])
+        return judged.own[0][0], judged.own[1][0]
+
+    low, high = intervals(matrix.quantity("probability").cells)
+    assert 0.9 < np.mean((low <= 0.4) & (high >= 0.4)) < 0.99
+    certain = intervals(truth)
+    assert np.mean(high - low) > 1.5 * np.mean(certain[1] - certain[0])
 
 
 def test_half_precision_is_nudged_by_one_of_its_own_steps(tiny_model: Callable[[str], Path]) -> None:

@@ -14,6 +14,7 @@ from beholder.core.record import Record
 from beholder.report.answer import answers, headline, strongest, trust
 from beholder.report.report import PLAIN, Report, Section
 from beholder.studies import STUDIES
+from beholder.studies.worlds import MISSING
 
 
 def finding(
@@ -78,6 +79,9 @@ def test_among_several_models_the_title_names_its_own() -> None:
     (card,) = answers(report(finding("a", 0.001), finding("a", 0.9, verdict=NONE_FOUND, model="org/siglip")))
     assert card.about == "2 models, difference found in 1"
     assert [bar.label for bar in card.bars] == ["clip: a", "org/siglip: a"]
+    shown = [finding("a", 0.001, values) for values in ((0.1, 0.9), (0.1, 0.8), (0.1, 0.7))]
+    first, *rest = answers(report(*shown, finding("a", 0.001, (0.4, 0.5), model="siglip")))[0].bars
+    assert [first.label, rest[0].label] == ["clip: a", "siglip: a"], "each model's strongest comes first"
 
 
 def test_random_scores_are_no_title_beside_a_model_and_checks_of_the_audit_no_card() -> None:
@@ -109,3 +113,4 @@ def test_a_model_of_noise_gets_no_finding_as_its_title() -> None:
     """Two worlds; LOG.md has the count of many (tools/title_false_alarms.py)."""
     noise_title = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "title_false_alarms.py"))["noise_title"]
     assert [noise_title(number) for number in range(2)] == [None, None]
+    assert noise_title(1, world=MISSING) is None

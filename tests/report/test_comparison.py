@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import polars as pl
 import pytest
@@ -12,6 +13,7 @@ from beholder.comparison.family import verdict_of
 from beholder.core.record import Record
 from beholder.report.comparison import (
     Comparison,
+    _ledger,
     fairness,
     lead,
     lines,
@@ -57,7 +59,7 @@ def comparison() -> Comparison:
 
 def test_each_question_is_told_by_its_surest_difference_in_words(comparison: Comparison):
     first, second = lines(comparison)
-    assert (first.question, bool(first.meaning)) == ("APA: association", True)
+    assert (first.question, bool(first.meaning)) == ("APA: mean softmax probability of the correct prompt", True)
     assert (first.verdict, first.differ, first.compared) == ("different", 1, 2)
     assert first.where == "senate · category"
     assert first.sentence == "other 30 %, [b]one[/b] 50 %"
@@ -100,3 +102,6 @@ def test_terminal_and_page_show_names_as_text_and_what_was_left_out(comparison: 
     page = render_comparison(comparison)
     assert "gras: not asked" in page
     assert "women over men" in page
+    assert not re.search(r"apa\.\w|bias ratio|ratio without", page), "a metric's id is no word"
+    assert _ledger(comparison).data["fields"]["unit"]["words"] == ["per cent"]  # type: ignore[index, union-attr]
+    assert page.count(">Verdict</") <= 1, "one filter"

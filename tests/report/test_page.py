@@ -19,7 +19,7 @@ from beholder._run import Run
 from beholder.core.results import results_table
 from beholder.report.answer import answers
 from beholder.report.drawing import packed
-from beholder.report.page import bold_numbers, render, write_page
+from beholder.report.page import bold_numbers, keep_together, render, write_page
 
 
 @pytest.mark.slow
@@ -260,3 +260,8 @@ def test_without_scripts_the_still_pictures_stay(apa_run: Run, browser: Any, tmp
     assert page.locator(".view > svg").count() == charts.count() > 0
     assert page.locator(".beside .panel:visible").count() == page.locator(".beside .panel").count()
     context.close()
+
+
+def test_an_age_in_a_sentence_stays_on_one_line_and_an_id_stays_as_it_is():
+    assert keep_together("for those labelled 0-2 more") == "for those labelled 0\u20112 more"
+    assert keep_together("ViT-B-16-224") == "ViT-B-16-224"

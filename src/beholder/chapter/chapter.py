@@ -5,6 +5,7 @@ Every function takes rows of the results table and gives values; the page, the t
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -13,6 +14,7 @@ from beholder.chapter import numbers
 from beholder.chapter.finding import DIFFERS, Contrast, Finding, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.comparison.family import DIFFERENCE
+from beholder.core.tables import read_delimited
 from beholder.core.types import Array
 from beholder.metrics.group_tests import VERDICTS
 
@@ -87,6 +89,14 @@ def points_cell(row: Result | None, *, plain: bool = False) -> Cell:
         return Cell(ABSENT)
     text = (numbers.points if plain else numbers.signed)(row["value"], numbers.points_decimals(row))
     return Cell(text, numbers.points_range(row), strong=row.get("verdict") == DIFFERENCE)
+
+
+def decimal_cell(row: Result | None) -> Cell:
+    """A plain number with its interval, bold where a difference was found."""
+    if row is None or row["value"] is None:
+        return Cell(ABSENT)
+    bounds = f"{numbers.decimal(row['low'])} to {numbers.decimal(row['high'])}" if numbers.has_interval(row) else ""
+    return Cell(numbers.decimal(row["value"]), bounds, strong=row["verdict"] == DIFFERENCE)
 
 
 def p_cell(row: Result | None) -> Cell:
@@ -179,6 +189,11 @@ class Question(NamedTuple):
     topic: str
     card: str = ""  # the card of the first screen that answers it; none for what is read in the chapter only
     role: str = DIFFERS
+
+
+def read_questions(path: Path) -> dict[str, Question]:
+    """Those of a chapter, by the kind of finding that answers them."""
+    return {kind: Question(*fields) for kind, *fields in read_delimited(path).fill_null("").rows()}
 
 
 class Behind(NamedTuple):

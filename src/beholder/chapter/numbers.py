@@ -6,6 +6,7 @@ Absent is shown as "—", never as 0.
 import math
 from collections.abc import Sequence
 
+from beholder.comparison.groups import REST
 from beholder.comparison.means import OPEN
 from beholder.core.types import Entry
 
@@ -74,6 +75,11 @@ def ratio_range(row: Result) -> str:
     if row["low"] is None or row["high"] is None:
         return ABSENT
     return f"{ratio(row['low'], places)}–{ratio(row['high'], places)}"
+
+
+def decimal(value: float) -> str:
+    """A plain number: `0.62`, with a true minus sign."""
+    return f"{value:.2f}".replace("-", MINUS)
 
 
 def times(value: float) -> str:
@@ -185,7 +191,7 @@ def plural(group: str) -> str:
 
 def people(group: str) -> str:
     """The people of a group; of one whose plural is unknown, those with its label."""
-    return GROUPS.get(group, f"those labelled {group}")
+    return group if group == REST else GROUPS.get(group, f"those labelled {group}")
 
 
 def drawn(dataset: str) -> bool:

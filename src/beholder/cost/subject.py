@@ -1,10 +1,10 @@
 """What is known of a model without loading it: its family, its shapes, where its files are. Nothing is fetched.
 
-A FLOP is one multiplication or one addition. Counted are the products with weights and those of attention, as torch
-counts them; norms, activations and positions are left out (about 1 %).
+FLOP are counted as torch counts them; norms, activations and positions are left out (about 1 %).
 """
 
 import json
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ from beholder.models.generative.model_types import model_type_of
 from beholder.models.load import REFERENCE_MODELS, reference_models
 from beholder.models.served.address import Address, read_address, read_hosted
 
+LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
 WEIGHTS = ("*.safetensors", "*.bin", "*.onnx")
 CONTRASTIVE = ("clip", "metaclip_2", "siglip", "siglip2")
 GENERATIVE = ("llava", "gemma3", "paligemma", "qwen2_vl", "qwen2_5_vl", "qwen3_vl")
@@ -96,14 +97,24 @@ def _by_config(name: str, config: ConfigFile) -> Subject:
 def _folder(name: str, folder: Path) -> Subject:
     config = read_config(folder)
     known = _by_config(name, config)
-    size = known.parameters or _indexed(folder, config)
+    size = known.parameters or _indexed(folder, config) or _counted(folder / "model.safetensors")
     return replace(known, parameters=size, folder=folder, here=bool(matching(folder, WEIGHTS)))
 
 
 def sized(entry: ModelEntry) -> ModelEntry:
     """The entry, with what its files say of its size if the catalogue does not know it and they are here."""
     folder = None if entry.parameters else _cached(entry.load)
-    return replace(entry, parameters=_folder(entry.load, folder).parameters) if folder else entry
+    with suppress(ModelError, OSError):  # broken files: the model itself says so when it is loaded
+        return replace(entry, parameters=_folder(entry.load, folder).parameters) if folder else entry
+    return entry
+
+
+def _counted(weights: Path) -> int | None:
+    """Parameters by what a file of weights says of its tensors at its beginning; None where it says nothing clear."""
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError), weights.open("rb") as file:
+        tensors = json.loads(file.read(min(int.from_bytes(file.read(8), "little"), LONGEST_HEADER)))
+        return sum(math.prod(each["shape"]) for name, each in tensors.items() if name != "__metadata__") or None
+    return None
 
 
 def _indexed(folder: Path, config: ConfigFile) -> int | None:
@@ -336,9 +347,8 @@ def _generative(config: ConfigFile, kind: str) -> Shapes:
         return Shapes("generative", _qwen_tower(vision, kind, words.layers.width), words)
     tower_kind = str(vision.get("model_type"))
     if tower_kind not in TOWERS:
-        raise UnknownShape(
-            f"What an image tower of type '{tower_kind}' computes is not known; known are: {', '.join(TOWERS)}."
-        )
+        known = f"known are: {', '.join(TOWERS)}."
+        raise UnknownShape(f"What an image tower of type '{tower_kind}' computes is not known; {known}")
     tower, words = _tower(vision, siglip=tower_kind == "siglip_vision_model"), _language_model(config)
     seen, read = tower.layers.width, words.layers.width
     if kind == "llava":

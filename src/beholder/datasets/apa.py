@@ -67,14 +67,9 @@ def _load_branch(base: Path, branch: str) -> pl.DataFrame:
 
 def _deviations(branch: str, table: pl.DataFrame) -> list[str]:
     """In what this copy differs from the published one, and whom it shows twice."""
-    expected, notes = BRANCHES[branch], []
-    for what, have, want in (
-        ("images", table.height, expected.images),
-        ("women", table.filter(pl.col("gender") == "woman").height, expected.women),
-        ("men", table.filter(pl.col("gender") == "man").height, expected.men),
-    ):
-        if have != want:
-            notes.append(f"{branch}: {have} {what}, the published copy has {want}")
+    women, men = (table.filter(gender=word).height for word in ("woman", "man"))
+    counts = zip(("images", "women", "men"), (table.height, women, men), BRANCHES[branch][:3], strict=True)
+    notes = [f"{branch}: {have} {what}, the published copy has {want}" for what, have, want in counts if have != want]
     twice = table.filter(pl.col("name").is_duplicated()).n_unique("name") if table.height else 0
     if twice:
         who = "1 person stands" if twice == 1 else f"{twice} people stand"

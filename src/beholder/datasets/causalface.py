@@ -16,7 +16,7 @@ from beholder.core.errors import MissingData
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.faces import balanced
 from beholder.datasets.images import Box, crop_uri, files_of
-from beholder.datasets.settings import Settings, known_settings
+from beholder.datasets.settings import Settings, choices
 
 RACES, GENDERS = ("asian", "black", "white"), ("female", "male")
 
@@ -38,7 +38,7 @@ VARIED = {
 CROP = 432
 FILES = 100 * len(RACES) * len(GENDERS) * sum(len(varied.values) for varied in VARIED.values())  # of 100 seeds
 ADJUSTED, AS_MADE = "adjusted", "as-made"
-SETTINGS = known_settings("causalface")
+SETTINGS = choices("causalface")
 SCHEMA = {
     **dict.fromkeys(("image_id", "uri", "varied", "race", "gender", "seed"), pl.String),
     **dict.fromkeys(VARIED, pl.Float64),

@@ -16,16 +16,7 @@ from beholder.core.digests import digest, file_digest
 from beholder.core.errors import DataError, MissingData
 from beholder.datasets.dataset import SCHEMA, Dataset, objects_in, published, with_steps
 from beholder.datasets.json_stream import JsonTables, Record
-from beholder.datasets.settings import (
-    CUTS,
-    GENDER_WORDS,
-    GroupWords,
-    Settings,
-    Steps,
-    known_settings,
-    require_words,
-    words_of,
-)
+from beholder.datasets.settings import CUTS, GENDER_WORDS, GroupWords, Settings, Steps, choices, require_words, words_of
 
 
 @dataclass
@@ -126,7 +117,7 @@ def _box_pixels(tables: JsonTables, record: Record) -> float:
 
 # COCO 2017
 
-SETTINGS = known_settings("coco")
+SETTINGS = choices("coco")
 
 
 def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
@@ -196,7 +187,7 @@ def frequent_categories(
         )
         return frozenset(instances.categories)
     train = instances if path == instances.path else read_instances(path)
-    counted, which = _counted_images(train, chosen, folder, groups)
+    counted, which = _counted(train, chosen, folder, groups)
     pairs = {pair for pair in zip(train.image, train.category, strict=True) if pair[0] in counted}
     frequency = Counter(train.categories[category] for _, category in pairs)
     fewest = chosen.number("concept_images")
@@ -210,9 +201,7 @@ def frequent_categories(
     return kept
 
 
-def _counted_images(
-    train: Instances, chosen: Settings, folder: Path, groups: GroupWords
-) -> tuple[Collection[int], str]:
+def _counted(train: Instances, chosen: Settings, folder: Path, groups: GroupWords) -> tuple[Collection[int], str]:
     """All training images, or those whose captions name one group and no word that excludes; and which these are."""
     rule = chosen.one_of("concepts_in", ("auto", "one-group", "all"))
     captions = chosen.path("train_captions", folder, "annotations/captions_train2017.json")
@@ -249,18 +238,12 @@ def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
     sizes = np.array([instances.images[image][1] for image in instances.image], dtype=np.float64)
     numbers = {name: np.frombuffer(getattr(instances, name), dtype=np.int64) for name in ("image", "category")}
     boxes = pl.DataFrame({**numbers, "area": np.minimum(np.frombuffer(instances.pixels) / sizes, 1.0)})
-    return (
-        boxes.filter(pl.col("category").is_in(sorted(kept)))
-        .group_by("image", "category")
-        .agg(pl.len().alias("instances"), pl.col("area").max())
-        .sort("image", "category")
-        .with_columns(
-            pl.col("image").cast(pl.String).alias("image_id"),
-            pl.col("category").replace_strict(instances.categories, return_dtype=pl.String).alias("concept"),
-        )
-        .with_columns(pl.concat_list("concept").alias("names"))
-        .select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
-    )
+    by_image = boxes.filter(pl.col("category").is_in(sorted(kept))).group_by("image", "category")
+    counted = by_image.agg(pl.len().alias("instances"), pl.col("area").max()).sort("image", "category")
+    concept = pl.col("category").replace_strict(instances.categories, return_dtype=pl.String)
+    counted = counted.with_columns(image_id=pl.col("image").cast(pl.String), concept=concept)
+    columns = counted.with_columns(names=pl.concat_list("concept"))
+    return columns.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
 SOURCE = published("coco", load, count=count_images, settings=SETTINGS)

@@ -92,21 +92,18 @@ class Wiki:
         """The bytes, or none and how long to wait."""
         self.sleep(self.pause)
         agent = f"Beholder/{__version__} (portraits for an audit; {self.contact})"
+        request, server = urllib.request.Request(address, headers={"User-Agent": agent}), urlsplit(address).netloc
         try:
-            with urllib.request.urlopen(
-                urllib.request.Request(address, headers={"User-Agent": agent}), timeout=60
-            ) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 body = answer.read(LARGEST + 1)
         except urllib.error.HTTPError as error:
             if error.code in (429, 500, 502, 503, 504):
                 after = error.headers.get("Retry-After") or ""
                 return b"", float(after) if after.isdecimal() else 0.0
             gone = DataError if error.code in (404, 410) else MissingData  # of one address, or of the whole server
-            raise gone(f"{urlsplit(address).netloc} answered {error.code} ({error.reason}).") from error
+            raise gone(f"{server} answered {error.code} ({error.reason}).") from error
         except OSError as error:
-            raise MissingData(
-                f"{urlsplit(address).netloc} cannot be reached ({error}). What was found is kept: run it again."
-            ) from error
+            raise MissingData(f"{server} cannot be reached ({error}). What was found is kept: run it again.") from error
         if len(body) > LARGEST:
             raise DataError(f"{address} is larger than {LARGEST >> 20} MB.")
         return body, 0.0
@@ -135,17 +132,13 @@ def collect(
     """The table with pictures, licences and groups, and for every name without a picture why it has none."""
     if not wiki.contact.strip():
         raise UsageError("Wikimedia asks for a contact: --contact with an address or page of yours.")
-    titles = [row.get("title") or row["name"] for row in names.to_dicts()]
-    pages = _pages(wiki, list(dict.fromkeys(titles)), free_only=free_only)
+    people = [(row.get("title") or row["name"], row) for row in names.to_dicts()]
+    pages = _pages(wiki, list(dict.fromkeys(title for title, _ in people)), free_only=free_only)
     files = _files(wiki, sorted({page["pageimage"] for page in pages.values() if page.get("pageimage")}), width)
-    lacking = [
-        title
-        for title, row in zip(titles, names.to_dicts(), strict=True)
-        if not row.get("gender") and _item(pages[title])
-    ]
-    groups = _groups(wiki, sorted({_item(pages[title]) for title in lacking}))
+    lacking = {_item(pages[title]) for title, row in people if not row.get("gender")}
+    groups = _groups(wiki, sorted(lacking - {""}))
     rows, without = list[Entry](), dict[str, str]()
-    for title, row in zip(titles, names.to_dicts(), strict=True):
+    for title, row in people:
         page = pages[title]
         entry = files.get(page.get("pageimage", ""), {})
         reason = _refused(page, entry, free_only=free_only) or _fetched(wiki, out, entry)

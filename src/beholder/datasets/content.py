@@ -68,9 +68,7 @@ def files_below(folder: str) -> list[str]:
             system, root = file_system(folder)
             names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
     else:
-        names = [
-            os.path.relpath(os.path.join(home, name), folder) for home, _, files in os.walk(folder) for name in files
-        ]
+        names = [os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files]
         names = [name.replace(os.sep, "/") for name in names]
     return sorted(n for n in names if not any(part.startswith((".", "__MACOSX")) for part in n.split("/")))
 

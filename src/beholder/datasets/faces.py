@@ -40,9 +40,8 @@ def load_fairface(folder: Path) -> Dataset:
             labels = (pl.lit(split).alias("split"), "age", "gender", "race")
             tables.append(raw.select(pl.col("file").alias("image_id"), uri, *labels))
     if not tables:
-        raise MissingData(
-            f"No FairFace labels lie at {folder}: expected {' or '.join(p.name for p in paths.values())}."
-        )
+        expected = " or ".join(path.name for path in paths.values())
+        raise MissingData(f"No FairFace labels lie at {folder}: expected {expected}.")
     notes = tuple(f"{split}: the labels are not there" for split, path in paths.items() if not path.is_file())
     return Dataset("fairface", "padding 0.25", "CC BY 4.0", pl.concat(tables), notes, partial=True)
 

@@ -21,10 +21,10 @@ from beholder.core.types import Entry
 from beholder.datasets import content, folder
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.settings import Settings, known_settings
+from beholder.datasets.settings import Settings, choices
 
 ENDINGS = (".parquet", ".arrow")
-SETTINGS = known_settings("hf")
+SETTINGS = choices("hf")
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 CONVERTED = "@refs%2Fconvert%2Fparquet"  # where the hub keeps every data set as Parquet
@@ -66,8 +66,8 @@ def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     revision = digest([[shard.name, sum(shard.sizes)] for shard in shards] + [table.drop("uri").hash_rows().to_list()])
     schemas = ((field, shard.column) for shard in shards for field in shard.table.schema)
     others = [field for field, images in schemas if field.name != images]
-    nested = dict.fromkeys(field.name for field in others if pa.types.is_nested(field.type))
-    notes = (f"columns of lists and records are left out: {', '.join(nested)}",) if nested else ()
+    unread = dict.fromkeys(field.name for field in others if _no_label(field.type))
+    notes = (f"columns of lists, records, bytes and spans of time are left out: {', '.join(unread)}",) if unread else ()
     return Dataset(f"hf:{folder.base_name(place)}", revision, folder.OWN, table, notes, made=True)
 
 
@@ -141,9 +141,8 @@ def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
     declared = [name for name in schema.names if features.get(name, {}).get("_type") == "Image"]
     fitting = [wanted] if wanted else declared or [field.name for field in schema if _holds_bytes(field.type)]
     if len(fitting) > 1:
-        raise DataError(
-            f"{path} has several columns of pictures: {', '.join(fitting)}.\nName one of them: --set image={fitting[0]}"
-        )
+        named = f"{', '.join(fitting)}.\nName one of them: --set image={fitting[0]}"
+        raise DataError(f"{path} has several columns of pictures: {named}")
     return fitting[0] if fitting else None
 
 
@@ -165,10 +164,16 @@ def _features(schema: pa.Schema, path: str) -> dict[str, Entry]:
         return {}
 
 
+def _no_label(kind: pa.DataType) -> bool:
+    """Whether values of this kind cannot stand for a group or a number."""
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return bool(binary or pa.types.is_nested(kind) or pa.types.is_duration(kind))
+
+
 def _attributes(shard: _Shard, split: str | None) -> pl.DataFrame:
-    """The columns that can be attributes; class numbers by their names, lists and records left out."""
+    """The columns that can be attributes; class numbers by their names."""
     features, schema = _features(shard.table.schema, shard.path), shard.table.schema
-    plain = [field.name for field in schema if field.name != shard.column and not pa.types.is_nested(field.type)]
+    plain = [field.name for field in schema if field.name != shard.column and not _no_label(field.type)]
     try:
         columns = shard.table.select(plain).replace_schema_metadata()
         table = pl.DataFrame(pl.from_arrow(columns)) if plain else pl.DataFrame()

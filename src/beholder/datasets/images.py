@@ -49,11 +49,8 @@ def open_file(name: str, data: bytes | None = None, *, alpha: bool = False) -> I
     except UnidentifiedImageError:
         raise BadImage(name, "not an image in any format that Pillow reads") from None
     except Image.DecompressionBombError:
-        raise BadImage(
-            name,
-            f"larger than {limit:,} pixels, the limit against files that fill the memory. If you trust it, set "
-            f"{MOST_PIXELS} to a higher number",
-        ) from None
+        why = f"larger than {limit:,} pixels, the limit against files that fill the memory. If you trust it, "
+        raise BadImage(name, f"{why}set {MOST_PIXELS} to a higher number") from None
     except MemoryError:
         raise BadImage(name, "there is too little memory to open it") from None
     except (OSError, SyntaxError, ValueError, EOFError) as error:

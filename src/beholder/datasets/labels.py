@@ -54,11 +54,8 @@ class LookAlikes(NamedTuple):
         """What looks alike, in words."""
         same = "; ".join(first_of(each.values) for each in self.alike if each.reading != NONE)
         none = "; ".join(first_of(each.values) for each in self.alike if each.reading == NONE)
-        parts = [
-            f"values look alike ({same})" if same else "",
-            f"values may stand for no label ({none})" if none else "",
-        ]
-        return " and ".join(filter(None, parts))
+        parts = [f"values look alike ({same})"] if same else []
+        return " and ".join([*parts, *([f"values may stand for no label ({none})"] if none else [])])
 
     @property
     def options(self) -> list[str]:
@@ -111,12 +108,8 @@ def _found(column: str, joined: Iterable[Sequence[str]], read: Mapping[str, str]
         named = {read[each] for each in values if each in read}
         placeholder = all(each.strip().casefold() in ALWAYS_NONE for each in values)
         if len(values) > 1 or placeholder:
-            once = (
-                tuple(dict.fromkeys(each.strip() for each in values))
-                if placeholder or len(values) > 2
-                else tuple(values)
-            )
-            found.append(Alike(once, NONE if placeholder else _reading(values, named)))
+            once = dict.fromkeys(each.strip() for each in values) if placeholder or len(values) > 2 else values
+            found.append(Alike(tuple(once), NONE if placeholder else _reading(values, named)))
     return LookAlikes(column, tuple(found)) if found else None
 
 

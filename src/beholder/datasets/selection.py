@@ -56,12 +56,7 @@ def group_attributes(table: pl.DataFrame) -> list[str]:
 
 
 def select(
-    table: pl.DataFrame,
-    count: int,
-    over: Sequence[str] = (),
-    *,
-    each: str | None = None,
-    people: npt.NDArray[np.intp] | None = None,
+    table: pl.DataFrame, count: int, over: Sequence[str] = (), *, each: str | None = None, people: Codes | None = None
 ) -> Selection:
     """`count` rows (of every value of `each`, where the table has it), spread over the crossing of `over`.
 
@@ -96,7 +91,7 @@ def sample(
     *,
     each: int | None = None,
     count: int | None = None,
-    people: npt.NDArray[np.intp],
+    people: Codes,
     seed: int,
 ) -> Sample:
     """As many rows of every cell of a crossing (`each`), or so many in all (`count`), drawn at random.

@@ -33,7 +33,7 @@ class Setting(NamedTuple):
     meaning: str
 
 
-def known_settings(dataset: str) -> dict[str, Setting]:
+def choices(dataset: str) -> dict[str, Setting]:
     """What may be chosen for a data set, as `settings.csv` has it."""
     table = read_delimited(Path(__file__).with_name("settings.csv")).filter(dataset=dataset).fill_null("")
     return {name: Setting(default, meaning) for _, name, default, meaning in table.iter_rows()}
@@ -155,9 +155,8 @@ def require_words(words: Iterable[str], cut: str) -> None:
     """Raise for a word that this way of cutting text can never produce: it would never match."""
     for word in words:
         if words_of(word, cut) != {word}:
-            raise DataError(
-                f"{word!r} is no single word in lower case, where words are cut by {cut}: no caption could say it."
-            )
+            how = f"where words are cut by {cut}"
+            raise DataError(f"{word!r} is no single word in lower case, {how}: no caption could say it.")
 
 
 def read_group_words(path: Path) -> GroupWords:

@@ -114,11 +114,8 @@ def _column(column: pl.Series) -> Column:
         listed = [f"{group} {count:,}" for group, count in _counts(column.cast(pl.String)).drop_nulls("group").rows()]
         role, how = "groups", ", ".join(listed[:MOST_CROSSED]) + (" …" if len(listed) > MOST_CROSSED else "")
     if role != "person" and numbers is None and (others := not_numbers(column)):
-        role, how = (
-            "ignored",
-            f"{values - len(others):,} numbers, and texts that are none: {first_of(others)}; "
-            + (f"leave these empty: {map_option(column.name, others)}"),
-        )
+        role, how = "ignored", f"{values - len(others):,} numbers, and texts that are none: {first_of(others)}; "
+        how += f"leave these empty: {map_option(column.name, others)}"
     return Column(column.name, role, how, values, column.null_count())
 
 

@@ -3,7 +3,6 @@
 `image_data.json` gives areas, `object_alias.txt` names that mean the same. `objects.json` is never held whole.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from beholder.core.errors import DataError, MissingData
 from beholder.core.read import read_text
 from beholder.datasets.dataset import SCHEMA, Dataset, published, with_steps
 from beholder.datasets.json_stream import JsonRecords, Record
-from beholder.datasets.settings import GroupWords, Settings, Steps, known_settings, read_group_words
+from beholder.datasets.settings import GroupWords, Settings, Steps, choices, read_group_words
 
 FOLDERS = ("VG_100K", "VG_100K_2", "images")
 PART = 2000  # images whose objects are held as Python values; more are packed into a table
@@ -129,19 +128,13 @@ def read_aliases(path: Path | None) -> Aliases:
 
 def image_files(folder: Path) -> dict[str, str]:
     """Image id → file, over the folders that the images come in."""
-    return {
-        Path(entry.name).stem: entry.path
-        for name in FOLDERS
-        if (folder / name).is_dir()
-        for entry in os.scandir(folder / name)
-        if entry.name.endswith(".jpg")
-    }
+    return {path.stem: str(path) for name in FOLDERS for path in (folder / name).glob("*.jpg")}
 
 
 # Visual Genome
 
 GENDER_TERMS = replace(read_group_words(Path(__file__).with_name("synsets.csv")), attribute="gender")  # the study's
-SETTINGS = known_settings("visual-genome")
+SETTINGS = choices("visual-genome")
 
 
 def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:

@@ -27,9 +27,9 @@ from beholder.datasets import content
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.folder import OWN, allows_links, base_name, is_image, refuse_links
-from beholder.datasets.settings import Settings, known_settings
+from beholder.datasets.settings import Settings, choices
 
-SETTINGS = known_settings("wds")
+SETTINGS = choices("wds")
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)  # key and ending: before and after the first dot
 TEXTS = ("txt", "text", "cls")

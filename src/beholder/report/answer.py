@@ -209,10 +209,12 @@ def _answer(subject: str, findings: list[Finding], *, several: bool) -> Answer:
         about = models[0]
     ranked = sorted(findings, key=lambda each: (each is not lead, not each.shown, -each.distance))
     contrasts = [(each, shown) for each in ranked for shown in each.contrasts if comparable(shown, lead)]
-    # One line of every model or finding comes before the second of any.
-    first = [each for each in contrasts if each[1] is each[0].contrasts[0]] if len(models) > 1 else contrasts
+    if len(models) > 1:  # one line of every model comes before the second of any, one of every finding likewise
+        contrasts.sort(key=lambda each: each[1] is not each[0].contrasts[0])
+    turns = [sum(other.model == own.model for other, _ in contrasts[:k]) for k, (own, _) in enumerate(contrasts)]
+    order = sorted(range(len(contrasts)), key=lambda k: turns[k])
+    drawn = [contrasts[k] for k in order[: MOST_BARS - 2 * (len(models) > 1)]]
     several_studies = len({each.study for each in findings}) > 1
-    drawn = [*first, *(each for each in contrasts if each not in first)][: MOST_BARS - 2 * (len(models) > 1)]
     bars = bars_of(drawn, several=len(models) > 1, studies=several_studies)
     more = f"All {len(findings)} answers" if len(findings) > 1 else "How it was found"
     return Answer(subject, about, lead, text, bars, more, f"answer-{lead.id}")

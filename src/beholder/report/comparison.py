@@ -116,12 +116,11 @@ def lines(comparison: Comparison) -> list[Line]:
 
 
 def asked_of(row: Result, metric: str) -> tuple[str, str]:
-    """What a number is: the study with the metric's name in words, and its meaning."""
-    study, known = STUDIES.get(row["study"]), None
-    if study is not None:
-        known = study.metric(metric)
-    short = (study.short or study.title) if study else row["study"]
-    return f"{short}: {metric.partition('.')[2].replace('_', ' ')}", known.meaning if known else ""
+    """What a number is, in words: the study with what its metric means, and the rest of the meaning."""
+    study = STUDIES.get(row["study"])
+    known = study.metric(metric) if study else None
+    asked, _, rest = known.meaning.partition("; ") if known else (metric.replace("_", " "), "", "")
+    return f"{(study.short or study.title) if study else row['study']}: {asked}", rest
 
 
 def fairness(row: Result) -> str:
@@ -225,19 +224,26 @@ def _ledger(comparison: Comparison) -> Ledger | None:
     """Every difference, the surest first; None where there are too many for a page."""
     if not 0 < comparison.table.height <= MOST:
         return None
-    table = comparison.table.sort("p_value", nulls_last=True)
+    words = {row["metric"]: asked_of(row, row["metric"])[0] for row in comparison.table.iter_rows(named=True)}
+    shares = pl.col("unit").is_in(SHARES)  # in per cent, as above
+    table = comparison.table.sort("p_value", nulls_last=True).with_columns(
+        pl.col("metric").replace(words),
+        pl.col("first", "second", "difference", "low", "high") * pl.when(shares).then(100).otherwise(1),
+        unit=pl.when(shares).then(pl.lit("per cent")).otherwise(pl.col("unit")),
+    )
     several = len(comparison.models) > 2
     columns = [
-        Column("Metric", ("metric",), "name"),
+        Column("Question", ("metric",), "name"),
         *([Column("Model", ("model",))] if several else []),
         Column("Of", KEY[1:]),
         Column(named(comparison)[0], ("first",), "number"),
         Column("Other model" if several else named(comparison)[1], ("second",), "number"),
         Column("Difference", ("difference",), "number", ("low", "high")),
+        Column("In", ("unit",)),
         Column("p", ("p_value",), "number"),
         Column("n", ("n",), "number"),
         Column("Verdict", ("verdict",), "reason", ("note",), dot=True),
     ]
-    filters = [(name, FILTERS[name]) for name in FILTERS if name in table.columns and table[name].n_unique() > 1]
-    filters.append(("verdict", "Verdict"))
+    shown = FILTERS | {"metric": "Question"}
+    filters = [(name, shown[name]) for name in shown if name in table.columns and table[name].n_unique() > 1]
     return Ledger(packed(table, columns, [name for name, _ in filters]), filters, columns, table.height, "")

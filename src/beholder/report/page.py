@@ -275,6 +275,9 @@ def policy(scripts: list[str]) -> str:
     )
 
 
+BAND = re.compile(r"(?<=labelled )\d+[-–]\d+")  # a group of ages, as sentences name it
+
+
 @cache
 def environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -287,8 +290,11 @@ def environment() -> "Environment":
 
 
 def keep_together(value: Any) -> Any:
-    """A number and its per cent sign on one line, and `n = 100`; markup stays as it is."""
-    return value.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0") if type(value) is str else value
+    """A number and its per cent sign on one line, and `n = 100`, and an age such as 0-2; markup stays as it is."""
+    if type(value) is not str:
+        return value
+    whole = value.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
+    return BAND.sub(lambda band: band[0].replace("-", "\u2011").replace("–", "\u2060–\u2060"), whole)
 
 
 # The first screen

@@ -167,7 +167,8 @@ SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(("printed", "step", "difference"), pl.Float64()),
     **dict.fromkeys(("verdict", "reason", "origin"), pl.String()),
 }
-NO_PARTS: Mapping[str, str] = {}  # every data set was used whole
+Parts = Mapping[str, str]  # of data sets of which the run looked at some images only, how many these are
+NO_PARTS: Parts = {}  # every data set was used whole
 RUN, TABLES, DATA, NOWHERE = ORIGINS = ("run", "printed tables", "data", "none")  # where our value comes from
 _OURS: dict[str, pl.DataType] = {
     **{name: kind for name, kind in RESULTS.items() if name not in ("study", "verdict", "unit")},
@@ -180,23 +181,14 @@ def printed_studies() -> Iterator[tuple[str, Printed]]:
     return ((name, printed) for name in STUDIES if (printed := printed_of(name)) is not None)
 
 
-def ledger(
-    results: pl.DataFrame | None = None, data: Path | None = None, parts: Mapping[str, str] = NO_PARTS
-) -> pl.DataFrame:
-    """Every printed cell with our value: from a run on printed models, and from sizes counted in the folder of data.
-
-    `parts` says of data sets of which the run looked at some images only how many these are.
-    """
+def ledger(results: pl.DataFrame | None = None, data: Path | None = None, parts: Parts = NO_PARTS) -> pl.DataFrame:
+    """Every printed cell with our value: from a run on printed models, and from sizes counted in the folder of data."""
     own = _of_run(results) if results is not None else None
     return pl.concat([ledger_of(name, printed, own, data, parts) for name, printed in printed_studies()])
 
 
 def ledger_of(
-    name: str,
-    printed: Printed,
-    own: pl.DataFrame | None = None,
-    data: Path | None = None,
-    parts: Mapping[str, str] = NO_PARTS,
+    name: str, printed: Printed, own: pl.DataFrame | None = None, data: Path | None = None, parts: Parts = NO_PARTS
 ) -> pl.DataFrame:
     """The part of one study; `own` are rows of a run on printed models."""
     sizes = printed.sizes(data) if data is not None else {}
@@ -211,9 +203,8 @@ def ledger_of(
         if printed.more and not mine.is_empty():
             cells = pl.concat([cells, printed.more().filter(pl.col("model").is_in(mine["model"].unique().implode()))])
     values = pl.concat(ours).unique(PLACE, keep="first", maintain_order=True)
-    joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left").with_columns(
-        study=pl.lit(name), difference=pl.col("value") - pl.col("printed")
-    )
+    joined = cells.join(values, on=PLACE, how="left", nulls_equal=True, maintain_order="left")
+    joined = joined.with_columns(study=pl.lit(name), difference=pl.col("value") - pl.col("printed"))
     return judged(joined, printed, sizes, parts).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
@@ -232,9 +223,8 @@ def printed_name(model: str) -> str | None:
 def _of_run(results: pl.DataFrame) -> pl.DataFrame:
     """The rows of a run on printed models, and each p-value as a row of its own."""
     names = {model: name for model in results["model"].unique() if (name := printed_name(model))}
-    rows = results.filter(pl.col("model").is_in(list(names)), PLAIN).with_columns(
-        pl.col("model").replace(names), origin=pl.lit(RUN)
-    )
+    rows = results.filter(pl.col("model").is_in(list(names)), PLAIN)
+    rows = rows.with_columns(pl.col("model").replace(names), origin=pl.lit(RUN))
     p_values = rows.filter(pl.col("p_value").is_not_null()).with_columns(
         pl.concat_str("metric", pl.lit(P_VALUE)).alias("metric"),
         value="p_value",
@@ -256,16 +246,14 @@ def _of_data(study: str, sizes: Sizes) -> pl.DataFrame:
 # Verdicts
 
 
-def judged(joined: pl.DataFrame, printed: Printed, sizes: Sizes, parts: Mapping[str, str] = NO_PARTS) -> pl.DataFrame:
+def judged(joined: pl.DataFrame, printed: Printed, sizes: Sizes, parts: Parts = NO_PARTS) -> pl.DataFrame:
     """A verdict for every cell, and its reason where it needs one."""
     cells = zip(joined.iter_rows(named=True), _tolerance(joined, printed), strict=True)
     made = [_verdict(row, tolerance, printed, sizes, parts) for row, tolerance in cells]
     return joined.with_columns(pl.DataFrame(made, {"verdict": pl.String, "reason": pl.String}, orient="row"))
 
 
-def _verdict(
-    row: Cell, tolerance: float, printed: Printed, sizes: Sizes, parts: Mapping[str, str]
-) -> tuple[str, str | None]:
+def _verdict(row: Cell, tolerance: float, printed: Printed, sizes: Sizes, parts: Parts) -> tuple[str, str | None]:
     """Reasons are what the study says of a run's value, or what was noted when a size was counted."""
     origin, half = row["origin"], row["step"] / 2
     size = sizes[row["dataset"], row["concept"]] if origin == DATA else None

@@ -88,14 +88,20 @@ class ScoreMatrix:
                 f"{self.task} needs a {kind}, and the model gives only {', '.join(self.channels)}.\n"
                 f"This study takes models with one of: {', '.join(CHANNELS[kind])}."
             )
-        cells: Array = self.channel(channel)[part or slice(None)]
         # A probability keeps its precision: GRAS at full size holds 50 million of them.
-        cells = cells if kind == "probability" else cells.astype(np.float64)
-        if channel.startswith("log_p"):
-            cells = np.exp(cells)
-        elif kind == "logit" and channel == "cosine":
+        exact = self.values.dtype if kind == "probability" else np.float64
+        if channel == "log_p_yes":
+            return Quantity(self._share("yes", part, exact), channel)
+        cells: Array = self.channel(channel)[part or slice(None)].astype(exact, copy=False)
+        if kind == "logit" and channel == "cosine":
             cells = cells * self.settings.get("logit_scale", 1.0) + self.settings.get("logit_bias", 0.0)
         return Quantity(np.asarray(cells), channel)
+
+    def _share(self, word: str, part: slice | None = None, dtype: npt.DTypeLike = np.float64) -> Array:
+        """P(word); of counted answers their share: the log has half a draw more, to be finite, and so lies nearer ½."""
+        names = [f"{word}_draws", "draws"] if "draws" in self.channels else [f"log_p_{word}"]
+        first, *whole = (self.channel(name)[part or slice(None)].astype(dtype) for name in names)
+        return np.asarray(first / whole[0] if whole else np.exp(first))
 
     def quantities(self, kind: Kind, rows: int = 1 << 12) -> Iterator[tuple[slice, Quantity]]:
         """The same, some images at a time: with 500 prompts, all cells of a million images would take 4 GB."""
@@ -116,8 +122,7 @@ class ScoreMatrix:
         """P(yes) and P(no) of a model that answers in words; None for any other."""
         if not {"log_p_yes", "log_p_no"} <= set(self.channels):
             return None
-        yes, no = (np.exp(self.channel(name).astype(np.float64)) for name in ("log_p_yes", "log_p_no"))
-        return yes, no
+        return self._share("yes"), self._share("no")
 
     def single_token(self) -> npt.NDArray[np.float64] | None:
         """The probability of the one token that released scripts read; None where the model does not give it."""

@@ -15,10 +15,10 @@ import polars as pl
 from scipy import stats
 
 from beholder.chapter import numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Column, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Cell, Column, Table, decimal_cell, tabled
 from beholder.chapter.charts import Axis, Figure, forest
-from beholder.chapter.finding import Finding, finding, metric_rows, valued, verdict_of_rows
-from beholder.chapter.numbers import Result, has_interval, listed, plural
+from beholder.chapter.finding import Contrast, Finding, finding, metric_rows, valued, verdict_of_rows
+from beholder.chapter.numbers import Result, decimal, has_interval, listed
 from beholder.comparison.family import (
     ALPHA,
     DIFFERENCE,
@@ -53,9 +53,9 @@ MIRRORS, EXAGGERATES, INVENTS, IGNORES, REVERSES, SOFTENS = KINDS = (
     "softens",
 )
 ANSWERS = {
-    INVENTS: "The model sees “{trait}” more in {more} than in {less}, and people do not.",
-    EXAGGERATES: "The model sees “{trait}” more in {more} than in {less}, by more than people do.",
-    REVERSES: "The model sees “{trait}” more in {more} than in {less}, and people the other way round.",
+    INVENTS: "The model sees “{trait}” more in {more} than in {less}, and those who rated the faces do not.",
+    EXAGGERATES: "The model sees “{trait}” more in {more} than in {less}, by more than those who rated the faces.",
+    REVERSES: "The model sees “{trait}” more in {more} than in {less}, and those who rated the faces more in {less}.",
 }  # what is the model's own doing
 
 
@@ -275,13 +275,9 @@ def _order(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _trait(row: Result, ceiling: float | None) -> str:
-    interval = f"{_number(row['low'])} to {_number(row['high'])}, " if has_interval(row) else ""
+    interval = f"{decimal(row['low'])} to {decimal(row['high'])}, " if has_interval(row) else ""
     most = "" if ceiling is None else f", at most {ceiling:.2f}"
-    return f"{row['concept']} r = {_number(row['value'])} ({interval}n = {row['n']}{most})"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", numbers.MINUS)
+    return f"{row['concept']} r = {decimal(row['value'])} ({interval}n = {row['n']}{most})"
 
 
 def _told(label: str, own: Sequence[Gap]) -> Finding:
@@ -290,9 +286,9 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
     off = [gap for gap in own if gap.departure["verdict"] == DIFFERENCE and gap.kind in ANSWERS]
     first = (off or own)[0]
     kind, trait = first.kind or "", first.people["concept"]
-    group, against = _who(first.people["group"]), _who(first.people["against"])
+    group, against = (numbers.people(first.people[end]) for end in ("group", "against"))
     more, less = (group, against)[:: 1 if first.model["value"] > 0 else -1]
-    apart = f"{group} less {against}: people {_number(first.people['value'])}, model {_number(first.model['value'])}"
+    apart = f"{group} less {against}: people {decimal(first.people['value'])}, model {decimal(first.model['value'])}"
     p_value = "" if first.departure["p_value"] is None else f", p {numbers.row_p_value(first.departure)}"
     size = f"{apart} standard deviations ({trait}{p_value})"
     what = f"Of what people see by {label} the model {listed(named)}" if named else f"By {label} nothing was found"
@@ -304,12 +300,9 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
             f"By {label} the model {listed([each for each in named if each.split()[0] in ANSWERS])} of {len(own)} gaps"
         )
     rows = [gap.departure for gap in (off or own)]
-    told = {"verdict": verdict, "effect": abs(rows[0]["value"]), "more": rows[1:8], "answer": answer}
+    both = [Contrast(who, row) for who, row in (("the model", first.model), ("people", first.people))]
+    told = {"verdict": verdict, "effect": abs(rows[0]["value"]), "more": rows[1:8], "answer": answer, "contrasts": both}
     return finding(rows[0], "mirror", headline, f"{what}; widest: {size}.", **told)._replace(card=f"People, {label}")
-
-
-def _who(group: str) -> str:
-    return plural(group) if group == REST or plural(group) != group else f"people labelled {group}"
 
 
 def mirror_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -323,23 +316,23 @@ def mirror_tables(part: pl.DataFrame) -> Iterator[Table]:
     }
 
     def other(name: str) -> Column:
-        return name.capitalize(), lambda row: _cell(extra[name].get((row["model"], row["concept"])))
+        return name.capitalize(), lambda row: decimal_cell(extra[name].get((row["model"], row["concept"])))
 
     caption = (
         "Correlation of people's mean ratings with the model's score; 1: the same order. Ceiling: what a model without "
         f"error would reach, since raters differ; corrected: over the ceiling. {INTERVALS}"
     )
     notes = [f"{row['concept']}: {row['note']}" for row in rows if row["value"] is None]
-    columns: list[Column] = [("n", "n"), ("r", _cell), other("ceiling"), other("corrected")]
+    columns: list[Column] = [("n", "n"), ("r", decimal_cell), other("ceiling"), other("corrected")]
     title, more = "Compared with people's ratings", len(rows) > MANY
     traits: list[Column] = [("Trait", "concept")]
     yield tabled(part, rows, traits, columns, title=title, caption=caption, notes=notes, topic="people", long=more)
     lines = [{**gap.people, "gap": gap} for gap in gaps_of(part)]
     left: list[Column] = [("Label", "subset"), ("Group", "group"), ("Against", "against"), ("Trait", "concept")]
     sides: list[Column] = [
-        ("People", lambda line: _cell(line["gap"].people)),
-        ("Model", lambda line: _cell(line["gap"].model)),
-        ("Slope", lambda line: _number(line["gap"].slope) if line["gap"].kind in (*KINDS[:2], *KINDS[4:]) else ""),
+        ("People", lambda line: decimal_cell(line["gap"].people)),
+        ("Model", lambda line: decimal_cell(line["gap"].model)),
+        ("Slope", lambda line: decimal(line["gap"].slope) if line["gap"].kind in (*KINDS[:2], *KINDS[4:]) else ""),
         ("The model", lambda line: Cell(line["gap"].kind or "", strong=True)),
     ]
     caption = (
@@ -351,13 +344,6 @@ def mirror_tables(part: pl.DataFrame) -> Iterator[Table]:
         yield tabled(part, lines, left, sides, title=title, caption=caption, topic="people", long=len(lines) > MANY)
 
 
-def _cell(row: Result | None) -> Cell:
-    if row is None or row["value"] is None:
-        return Cell(numbers.ABSENT)
-    bounds = f"{_number(row['low'])} to {_number(row['high'])}" if has_interval(row) else ""
-    return Cell(_number(row["value"]), bounds, strong=row["verdict"] == DIFFERENCE)
-
-
 def mirror_figures(part: pl.DataFrame) -> Iterator[Figure]:
     """People and the model, trait by trait: two marks where their gaps stand."""
     every, answered = sorted(gaps_of(part), key=lambda gap: gap.departure["verdict"] != DIFFERENCE), set[str]()
@@ -366,7 +352,7 @@ def mirror_figures(part: pl.DataFrame) -> Iterator[Figure]:
         sides = (("people", 0), ("model", 1))
         rows = [{**gap[at], "subset": gap[at]["concept"], "model": name} for gap in own for name, at in sides]
         ends, told = (group, own[0].people["against"]), sum(gap.kind is not None for gap in own)
-        title = f"{' less '.join(map(_who, ends))}: {told} traits tell them apart"
+        title = f"{' less '.join(map(numbers.people, ends))}: {told} traits tell them apart"
         caption = "In standard deviations; the traits on which people and the model differ most. Line: no difference."
         drawing = forest(rows, Axis("standard deviations", scale={"domain": [-4, 4], "clamp": True}), landmark=0.0)
         answers = () if label in answered else ("mirror", label)

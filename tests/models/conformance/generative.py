@@ -253,6 +253,12 @@ def as_many_as_the_model_sees(features: Any, model: Any) -> str:
     return "<image>" * sum(len(part) for part in getattr(seen, "pooler_output", seen))
 
 
+def git(tokenizer: Any) -> Any:
+    vision = {"model_type": "git_vision_model", **VISION}
+    config = transformers.GitConfig(vision_config=vision, **TOWER, max_position_embeddings=128, **ends(tokenizer))
+    return transformers.GitForCausalLM(config)
+
+
 def tiled(features: Any, picture: torch.Tensor) -> dict[str, Any]:
     return {"pixel_values": features["pixel_values"], "image_sizes": features["image_sizes"]}
 
@@ -348,6 +354,16 @@ FAMILIES: dict[str, Callable[[], Family]] = {
         processor={"processor_class": "Blip2Processor", "num_query_tokens": 4},
         written=lambda prompt: f"IMAGEQuestion: {prompt} Answer:",
         placeholders=lambda features, model: "<image>" * 4,
+    ),
+    "git": lambda: Family(  # its tokenizer has no `[CLS]`: a question is opened by what it has
+        special={},
+        model=git,
+        image_processor=transformers.CLIPImageProcessorPil(
+            size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
+        ),
+        processor={"processor_class": "GitProcessor"},
+        written=lambda prompt: f"<bos>{prompt}",
+        placeholders=lambda features, model: "",
     ),
     "smolvlm": lambda: Family(
         special={

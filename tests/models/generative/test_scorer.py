@@ -143,6 +143,17 @@ def test_models_without_a_chat_template_are_asked_in_their_own_form(tiny_generat
     assert (settings["prompt_form"], settings["example"]) == ("form of paligemma", "<image>…")
 
 
+def test_git_without_cls_is_opened_by_its_tokenizers_own_token(
+    tiny_generative: Folders, pictures: list[Image.Image]
+) -> None:
+    folder, questions = tiny_generative("git"), ["a photo of a nurse", "Dog"]
+    scorer, plain = load_model(str(folder)), generative.plain(folder, "git")
+    expected = np.array([[plain(picture, question) for question in questions] for picture in pictures[:2]])
+    np.testing.assert_allclose(score(scorer, pictures[:2], questions), expected, atol=1e-5)
+    assert np.ptp(expected[:, :, 0]) > 0.2
+    assert scorer.spec.settings["example"] == "<bos>…"
+
+
 @pytest.mark.slow
 def test_a_template_that_only_knows_texts_gets_the_picture_in_the_text(
     tiny_generative: Folders, tmp_path: Path, pictures: list[Image.Image]

@@ -77,8 +77,8 @@ def test_nobody_is_named_unless_asked_for(tables: Path, captions: Path, tmp_path
     done = beholder("exposure", captions, "--data", tables, "--out", out, *LITTLE)
     assert done.exit_code == 0, done.output
     files = sorted(path.name for path in out.iterdir())
-    assert files == ["findings.json", "report.html", "results.csv", "results.parquet", "run.json"]
-    for path in (out / file for file in files if not file.endswith("parquet")):
+    assert files == ["findings.json", "report.html", "report.png", "results.csv", "results.parquet", "run.json"]
+    for path in (out / file for file in files if not file.endswith(("parquet", "png"))):
         assert "person1 of" not in path.read_text().lower()
     assert "person1 of" not in done.output.lower()
 

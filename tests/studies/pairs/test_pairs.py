@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from pathlib import Path
 
@@ -67,7 +68,12 @@ def gaps(rows: list[Row], metric: str = "pairs.gap") -> dict[str | None, Row]:
 
 def findings(rows: list[Row]) -> dict[str, str]:
     table = results_table(rows, study="pairs", model="m", dataset="pairs")
-    return {f"{each.kind} {each.rows[0]['subset']}": each.verdict for each in CHAPTER.findings(table)}
+    made = list(CHAPTER.findings(table))
+    start = re.compile(
+        "(In scenes of “[^”]+” where|Where) only the person in the picture changes, [^,]+ to .+ than to "
+    )
+    assert all(start.match(each.answer) for each in made if each.kind == "pairs" and each.verdict == DIFFERENCE)
+    return {f"{each.kind} {each.rows[0]['subset']}": each.verdict for each in made}
 
 
 def test_a_model_that_favours_men_is_found_with_its_size_and_nobody_else_is():

@@ -104,6 +104,7 @@ def test_each_kind_is_told_from_the_others(people: float, model: float, kind: st
     found = [each for each in mirror_findings(results) if each.kind == "mirror"]
     assert [each.verdict for each in found] == [verdict]
     assert all("None" not in each.sentence and "nan" not in each.sentence for each in found)
+    assert [shown.row["value"] for shown in found[0].contrasts] == [gap.model["value"], gap.people["value"]]
     if kind == "exaggerates":
         assert gap.slope > 1
 

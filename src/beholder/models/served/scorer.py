@@ -272,14 +272,10 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
                 waiting.appendleft(other)
             continue
         except protocol.Thinks:
-            if form.words == protocol.ROOM:
-                raise ModelError(f"{client.where}: {THINKS}") from None
-            understood, known = (
-                form.limit,
-                form._replace(words=protocol.ROOM),
-            )  # the first token is none of the answer's
+            # The first token is none of the answer's: only sampling, with room to think, can find one.
+            understood, known = form.limit, form._replace(words=protocol.ROOM)
             waiting = deque(each for each in _forms(address.asking) if each.sampled)
-            if not waiting:
+            if form.words == protocol.ROOM or not waiting:
                 raise ModelError(f"{client.where}: {THINKS}") from None
             continue
         if form.guided and protocol.text_of(answers[0]).strip() not in STRANGE:

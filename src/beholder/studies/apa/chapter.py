@@ -132,19 +132,16 @@ def planted_table(results: pl.DataFrame) -> Table | None:
     pairs = sorted(planted, key=lambda pair: pair.row["metric"] != RATIO)
     if not pairs:
         return None
-    return tabled(
-        results.filter(pl.col("model").str.starts_with(REFERENCE)),
-        [{"model": pair.row["model"], "n": pair.row["n"], "label": pair.label, **pair.cells} for pair in pairs],
-        [("Result", "label")],
-        [("n", "n"), ("Planted", "planted"), ("Found", "found"), ("Difference", "off")],
-        title="Known truth against what the audit found",
-        caption="Planted: what follows from the captions that the reference model was trained on. Found: what this "
-        "audit measures; small print: 95 % interval over other drawn people. A trained model comes close to what its "
-        "captions imply, but not exactly, so the interval need not hold the planted value. No softmax reaches 100 %.",
-        notes=[f"{pair.row['subset']}: {pair.note}" for pair in pairs if pair.row["metric"] == RATIO],
-        topic="planted",
-        long=len(pairs) > LONG,
-    )
+    rows = [{"model": pair.row["model"], "n": pair.row["n"], "label": pair.label, **pair.cells} for pair in pairs]
+    columns = [("n", "n"), ("Planted", "planted"), ("Found", "found"), ("Difference", "off")]
+    caption = "Planted: what follows from the captions that the reference model was trained on. Found: what this audit "
+    caption += "measures; small print: 95 % interval over other drawn people. A trained model comes close to what its "
+    caption += "captions imply, but not exactly, so the interval need not hold the planted value. No softmax reaches "
+    caption += "100 %."
+    notes = [f"{pair.row['subset']}: {pair.note}" for pair in pairs if pair.row["metric"] == RATIO]
+    title, part = "Known truth against what the audit found", results.filter(pl.col("model").str.starts_with(REFERENCE))
+    made = tabled(part, rows, [("Result", "label")], columns, title=title, caption=caption, notes=notes)
+    return made._replace(topic="planted", long=len(pairs) > LONG)
 
 
 QUESTION = Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK)

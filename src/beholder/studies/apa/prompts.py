@@ -49,13 +49,8 @@ def _specialties(branch: str) -> list[Row]:
 def level_rows(level: str, phrases: Mapping[str, str], right: Mapping[str, str]) -> list[Row]:
     """A prompt for each concept; `right` has the rules of those that are right for someone."""
     return [
-        {
-            "text": f"This is a photo of {phrase}",
-            "level": level,
-            "concept": concept,
-            "correct_for": right.get(concept, NEVER),
-        }
-        for concept, phrase in phrases.items()
+        {"text": f"This is a photo of {phrase}", "level": level, "concept": word, "correct_for": right.get(word, NEVER)}
+        for word, phrase in phrases.items()
     ]
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import Cell, Chapter, Question, Table, tabled
+from beholder.chapter.chapter import Cell, Chapter, Question, Table, decimal_cell, percent_cell, points_cell, tabled
 from beholder.chapter.charts import Figure, dots, each_model, widest
 from beholder.chapter.finding import CHECK, Contrast, Finding, Side, deciding_rows, finding, valued, with_metrics
 from beholder.chapter.finding import verdict_of_rows as verdict_of
-from beholder.chapter.numbers import Result, has_interval, percent, plural, points_range, row_p_value, signed
+from beholder.chapter.numbers import Result, has_interval, people, percent, plural, points_range, row_p_value, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND
-from beholder.comparison.groups import REST
 from beholder.core.results import WITHIN
 from beholder.core.tables import read_table
 from beholder.glasshouse.planted import REFERENCE, implied_occupation
@@ -38,7 +37,7 @@ def classics_findings(part: pl.DataFrame) -> Iterator[Finding]:
             own.setdefault((row["concept"] if kind == "label" else "words", row["subset"]), []).append(row)
         yield from (_gap(part, rows, kind) for rows in own.values())
     if rows := [row for row in _rows(part, ("movement",)) if row["template"] == "both" and row["group"]]:
-        text = f"The share of {rows[0]['concept']} first choices moves most for {_who(rows[0]['group'])}: "
+        text = f"The share of {rows[0]['concept']} first choices moves most for {people(rows[0]['group'])}: "
         headline = "Shares move with the list of classes and the template"
         yield finding(rows[0], "moves", headline, f"{text}{rows[0]['note']}.", verdict=FACT, effect=rows[0]["value"])
     if rows := _rows(part, ("image_association",)):
@@ -50,8 +49,9 @@ def classics_findings(part: pl.DataFrame) -> Iterator[Finding]:
         )
         headline = f"{many} of {len(rows)} image tests find an association"
         sentence = f"The largest effect is in {row['concept']}: {told} ({size})."
+        answer = f"The model sees more of “{near}” in pictures of “{row['group']}” than in those of “{row['against']}”."
         made = finding(row, "images", headline, sentence, verdict=verdict_of(rows), more=rows[1:many])
-        yield made._replace(effect=abs(row["value"]), answer=f"In the model's image vectors {told}." if many else "")
+        yield made._replace(effect=abs(row["value"]), answer=answer if many else "")
 
 
 def _rows(part: pl.DataFrame, metrics: tuple[str, ...]) -> list[Result]:
@@ -75,14 +75,17 @@ def _gap(part: pl.DataFrame, rows: list[Result], kind: str) -> Finding:
     headline = f"No difference in {what} by {attribute} was found"
     if found:
         headline = f"{what[:1].upper()}{what[1:]} differ{'s' if kind == 'retrieval' else ''} by {attribute}"
-    who, whom = (_who(str(row[end])) for end in ("group", "against"))
+    who, whom = (people(str(row[end])) for end in ("group", "against"))
     sentence = f"{'' if found else 'The widest gap: '}For {who}, {both} for {whom} "
     sentence += f"{SAYS[_measure(row)].format(category)} ({row['template']}), {apart}."
     others = len({(each["group"], each["concept"]) for each in found} - {(row["group"], category)})
     more = f" {others} more of these gaps were found." if others else ""
     made = finding(row, kind, headline, sentence + more, verdict=verdict_of(rows), more=found[:3])
-    does = f"gives {category} labels to {who}" if kind == "label" else f"retrieves {who} for {category}"
-    answer = f"The model {does} {'more' if row['value'] > 0 else 'less'} often than {whom} ({both})."
+    high, low = (sides, sides[::-1])[row["value"] < 0]
+    does, end = f"shows {people(high.group)} more often than ", f" in a search for {category}"
+    if kind == "label":
+        does, end = f"gives {category} labels more often to {people(high.group)} than to ", ""
+    answer = f"The model {does}{people(low.group)}{end} ({percent(high.value)} against {percent(low.value)})."
     shown = Contrast(f"{category}: {row['template']}", row, sides)
     return made._replace(effect=abs(row["value"]), answer=answer if found else "", contrasts=(shown,))
 
@@ -102,20 +105,7 @@ def _sides(part: pl.DataFrame, row: Result) -> tuple[Side, Side]:
     return Side(row["group"], own["value"], own["n"]), against
 
 
-def _who(group: str) -> str:
-    return group if group == REST else plural(group) if plural(group) != group else f"those labelled {group}"
-
-
 # Tables and charts
-
-
-def _points(row: Result) -> Cell:
-    return Cell(signed(row["value"]), points_range(row) if has_interval(row) else "", row["verdict"] == DIFFERENCE)
-
-
-def _effect(row: Result) -> Cell:
-    bounds = f"{row['low']:.2f} to {row['high']:.2f}" if has_interval(row) else ""
-    return Cell(f"{row['value']:.2f}", bounds, row["verdict"] == DIFFERENCE)
 
 
 def _number(name: str, row: Result) -> str:
@@ -126,9 +116,9 @@ COLUMNS: dict[str, str | Callable[[Result], Cell | str]] = {
     **dict.fromkeys(("Category", "Class", "Words", "Held against", "Test"), "concept"),
     **{"Asked": "template", "Over": "template", "A – B": "template", "Ends": "note", "n": "n", "p": chapter.p_cell},
     **{"Group": "group", "X": "group", "Against": "against", "Y": "against", "Of": lambda row: _measure(row)},
-    **{"Attribute": lambda row: row["subset"] or "everyone", "First": chapter.percent_cell, "Gap": _points},
+    **{"Attribute": lambda row: row["subset"] or "everyone", "First": percent_cell, "Gap": points_cell},
     **{name: partial(_number, value) for name, value in {"Found": "value", "Shuffled": "expected"}.items()},
-    **{"alone": partial(_number, "alone"), "Belief": lambda row: numbers.percent(row["belief"]), "d": _effect},
+    **{"alone": partial(_number, "alone"), "Belief": lambda row: numbers.percent(row["belief"]), "d": decimal_cell},
     "Points": lambda row: numbers.points(row["value"]),
 }
 

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Table, read_questions, tabled
 from beholder.chapter.charts import Axis, Figure, dots, forest, ratio_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, plural, ratio, ratio_decimals
@@ -150,10 +151,8 @@ def _gap(part: pl.DataFrame) -> Iterator[Finding]:
         "No difference in how well women and men are known by name was found",
         "Too few people to compare how well women and men are known by name",
     )
-    sentence = (
-        f"{BELIEF.capitalize()} is {_times(before)} as large for women as for men"
-        f"{' of their branch' if several else ''} (geometric means; {_bracket(before)})"
-    )
+    sentence = f"{BELIEF.capitalize()} is {_times(before)} as large for women as for "
+    sentence += f"men{' of their branch' if several else ''} (geometric means; {_bracket(before)})"
     for after in adjusted[:1]:
         sentence += f", and {_times(after)} at equal exposure ({_bracket(after)})"
     yield _claim("gap", rows, headlines, f"{sentence}.", ("for women it is", "smaller", "larger"), adjusted[:1])
@@ -238,9 +237,8 @@ def _identity_table(part: pl.DataFrame) -> Table:
     caption += " Spearman's correlation with captions, within branch and gender; and women over men,"
     caption += f" as measured and at equal log(1 + captions). {INTERVALS} It holds for all subsets together."
     named = {"title": "Named and known by name", "topic": "known"}
-    return tabled(
-        part, rows, [("Branch", "subset")], columns, caption=caption, notes=chapter.notes_of([*rows, *gaps]), **named
-    )
+    notes = chapter.notes_of([*rows, *gaps])
+    return tabled(part, rows, [("Branch", "subset")], columns, caption=caption, notes=notes, **named)
 
 
 def number_cell(row: Result | None, *, strong: bool = False) -> Cell:
@@ -294,12 +292,7 @@ def page_title(names: list[str]) -> str:
 
 CHAPTER = Chapter(
     topics={"named": "Who is named", "words": "Which words occur", "known": "Named and known"},
-    questions={
-        "named": Question("Are women named as often as men?", "named"),
-        "words": Question("How often do captions say “actress” and “actor”?", "words"),
-        "known": Question("Does a model know the people best that captions name most?", "known"),
-        "gap": Question("Does a model know women and men equally well by name?", "known"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=exposure_findings,
     tables=exposure_tables,
     figures=exposure_figures,

@@ -1,13 +1,14 @@
 """GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows; lists are in results.csv."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import CHECK, FOUND, Contrast, by_column, by_model, metric_rows, one_row
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.finding import FOUND, Contrast, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
 from beholder.glasshouse.planted import REFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
@@ -48,11 +49,10 @@ def _scores(part: pl.DataFrame) -> Table:
     blank = {"n": "", "gap": "", "p": "", **dict.fromkeys(SCORES.values(), "")}
     rows = [{**blank, "model": model, **row} for model, own in by_model(part) for row in _score_rows(own)]
     columns: list[Column] = [("n", "n"), *SCORES.items(), ("Widest gap", "gap"), ("p", "p")]
-    caption = (
-        "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: Simes over wordings, "
-        "Benjamini–Hochberg over traits. Found: a difference was found over all wordings, all traits, pairs and "
-        "attributes together; p: the least of any trait's. One point: found, and at least one point of P(Yes)."
-    )
+    caption = "Per cent of traits that count as biased. Published: p ≤ 0.05 in any wording. Corrected: Simes over "
+    caption += "wordings, Benjamini–Hochberg over traits. Found: a difference was found over all wordings, all traits, "
+    caption += "pairs and attributes together; p: the least of any trait's. One point: found, and at least one point "
+    caption += "of P(Yes)."
     named = {"title": "Bias scores", "topic": "score"}
     left: list[Column] = [("Attribute", "name")]
     return tabled(part, rows, left, columns, caption=caption, notes=_score_notes(part), extras=("Corrected",), **named)
@@ -100,12 +100,10 @@ def _gaps(part: pl.DataFrame) -> Table:
         ("Published", lambda row: points(row["plain"])),
         ("Wording", lambda row: percent(row["wording"])),
     ]
-    caption = (
-        "Mean P(Yes) of one group minus that of another, in points, over all wordings, within the other labels; bold: "
-        "a difference was found. Interval and p hold for all traits, pairs and attributes together. Published: highest "
-        "plain mean minus lowest. Wording: the share of the group differences that changes with the wording. "
-        f"{INTERVALS} results.csv lists all traits."
-    )
+    caption = "Mean P(Yes) of one group minus that of another, in points, over all wordings, within the other labels; "
+    caption += "bold: a difference was found. Interval and p hold for all traits, pairs and attributes together. "
+    caption += "Published: highest plain mean minus lowest. Wording: the share of the group differences that changes "
+    caption += f"with the wording. {INTERVALS} results.csv lists all traits."
     named = {"title": f"The {count(phrases.TOP)} largest gaps of each attribute", "topic": "gaps"}
     extras = ("Valence", "Published", "Wording")
     return tabled(part, rows, [ATTRIBUTE, ("Trait", "concept")], columns, caption=caption, extras=extras, **named)
@@ -122,11 +120,9 @@ def _valence(part: pl.DataFrame) -> Table:
         rows.append({"model": model, "subset": subset, "group": name, **dict.fromkeys(kinds, ABSENT), **cells})
     columns: list[Column] = [(kind.capitalize(), kind) for kind in kinds]
     group: Column = ("Group", lambda row: group_name(row["group"], row["subset"]))
-    caption = (
-        "Per cent of positive and of negative traits whose group mean lies above the overall mean in every wording, "
-        "however small the difference. Shuffled: what shuffled labels give. Bold: a difference from that was found, "
-        "all groups and attributes together."
-    )
+    caption = "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
+    caption += "wording, however small the difference. Shuffled: what shuffled labels give. Bold: a difference from "
+    caption += "that was found, all groups and attributes together."
     named = {"title": "Traits above the mean", "topic": "valence"}
     return tabled(part, rows, [ATTRIBUTE, group], columns, caption=caption, long=True, **named)
 
@@ -139,11 +135,10 @@ def _intersections(part: pl.DataFrame) -> Table:
         ("Attributes alone", lambda row: signed(row["expected"])),
         ("Beyond", _beyond_cell),
     ]
-    caption = (
-        "Mean P(Yes) of positive minus that of negative traits, against the mean over everyone, in points. Attributes "
-        "alone: what gender, race and age add up to one by one. Beyond: how far the cell lies from that. Intervals "
-        f"hold for all intersections together. Bold: a difference was found. {INTERVALS} results.csv lists all of them."
-    )
+    caption = "Mean P(Yes) of positive minus that of negative traits, against the mean over everyone, in points. "
+    caption += "Attributes alone: what gender, race and age add up to one by one. Beyond: how far the cell lies from "
+    caption += f"that. Intervals hold for all intersections together. Bold: a difference was found. {INTERVALS} "
+    caption += "results.csv lists all of them."
     named = {"title": "Most and least favoured intersections", "topic": "crossed"}
     return tabled(part, rows, [("Intersection", "group")], columns, caption=caption, long=True, **named)
 
@@ -169,10 +164,8 @@ def _wordings(part: pl.DataFrame) -> Table:
         ("Yes or no", "answer_mass"),
         ("P(Yes | yes or no)", "p_yes_given_answer"),
     ]
-    caption = (
-        "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among the "
-        "two. A dash: the scores have no P(No)."
-    )
+    caption = "Mean P(Yes) over all traits, the probability of yes or no (100 %: it always answers), and P(Yes) among "
+    caption += "the two. A dash: the scores have no P(No)."
     named = {"title": "Wording by wording", "topic": "wording"}
     return tabled(part, rows, [("Wording", "wording")], columns, caption=caption, long=True, **named)
 
@@ -191,10 +184,8 @@ def gras_published(part: pl.DataFrame) -> Table | None:
         ("100 minus the score", lambda row: Cell(score(100 - row["value"]), strong=row["source"] == OURS)),
         ("", "source"),
     ]
-    caption = (
-        "The two versions of the study print the score and its complement. Bias score: higher is more biased. 100 "
-        "minus the score: higher is fairer."
-    )
+    caption = "The two versions of the study print the score and its complement. Bias score: higher is more biased. "
+    caption += "100 minus the score: higher is fairer."
     named = {"title": "The published scores of five models", "caption": caption}
     notes = (*_incomparable(part, own), *PRINTED.provenance("gras.bias_score"))
     ordered = sorted(rows, key=lambda row: row["value"])
@@ -221,11 +212,9 @@ def gras_planted(part: pl.DataFrame) -> Table | None:
     columns: list[Column] = [("n", "n"), ("Planted", lambda row: points(row["planted"]))]
     found: Column = ("Found", lambda row: chapter.points_cell(row, plain=True))
     columns += [found, ("Groups", phrases.pair_text), ("Same direction", "same")]
-    caption = (
-        "The gap that was planted between the ends of an attribute, and the widest gap that this audit measured, in "
-        "points of P(Yes). Small print: 95 % interval over other drawn people. A trained model comes close to what it "
-        "was taught, but does not match it exactly."
-    )
+    caption = "The gap that was planted between the ends of an attribute, and the widest gap that this audit measured, "
+    caption += "in points of P(Yes). Small print: 95 % interval over other drawn people. A trained model comes close "
+    caption += "to what it was taught, but does not match it exactly."
     named = {"title": "Known truth against what the audit found", "topic": "planted"}
     shown = part.filter(pl.col("model").str.starts_with(REFERENCE))
     notes = [phrases.false_calls(others)] if others else []
@@ -253,21 +242,7 @@ CHAPTER = Chapter(
         "crossed": "Intersections of gender, race and age",
         "wording": "The same question in several wordings",
     },
-    questions={
-        "planted": Question(
-            "Does the audit find the associations planted in the reference model?", "planted", role=CHECK
-        ),
-        "variant": Question("Is this the published measure?", "score"),
-        "answers": Question("Does the model answer with yes or no?", "wording"),
-        "score": Question("For how many traits do the answers differ between groups?", "score"),
-        "gap": Question("Which trait differs most between groups?", "gaps", "Character"),
-        "valence": Question("Which groups get more positive or more negative traits?", "valence"),
-        "intersection": Question("Of which intersections does the model say the most good, and the least?", "crossed"),
-        "wording": Question("Do the differences between groups depend on the wording?", "wording"),
-        "sensitive": Question("Does the probability of yes itself depend on the wording?", "wording"),
-        "refusal": Question("Does the model refuse to answer about some groups more often?", "score"),
-        "absent": Question("Which attributes could not be compared?", "score"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=gras_findings,
     tables=gras_tables,
     figures=gras_figures,

@@ -55,11 +55,9 @@ def _gaps(part: pl.DataFrame) -> Iterator[Figure]:
     attributes = phrases.attributes(part)
     count = max(TOP, MOST_BARS // max(len(attributes), 1))
     rows = [row for each in attributes for row in _attribute_bars(part, each, count)]
-    caption = (
-        "Mean P(Yes) of one group less that of another, over all wordings, within the other labels, in points. The "
-        "lines are intervals that hold for all traits, pairs and attributes together. Hollow: no difference was found. "
-        "+ and −: positive and negative traits."
-    )
+    caption = "Mean P(Yes) of one group less that of another, over all wordings, within the other labels, in points. "
+    caption += "The lines are intervals that hold for all traits, pairs and attributes together. Hollow: no difference "
+    caption += "was found. + and −: positive and negative traits."
     if rows:
         yield Figure("gaps", "the widest gaps", caption, _gap_bars(rows), "gaps", wide=True, answers=("gap",))
 
@@ -147,16 +145,13 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
         side, group = "above" if cell["value"] > 0 else "below", group_name(cell["group"], attribute)
         size = f"{abs(cell['value']):.1f} points {side} the mean"
         title = f"largest deviation: {group} for “{cell['trait']}”, {size}"
-    caption = (
-        "Group mean minus the mean over everyone, in points of P(Yes), averaged over the wordings. Within each valence "
-        "the widest gap comes first. Pale: no difference was found."
-    )
+    caption = "Group mean minus the mean over everyone, in points of P(Yes), averaged over the wordings. Within each "
+    caption += "valence the widest gap comes first. Pale: no difference was found."
     lines = [name for kind, names in traits.items() for name in (f"{kind} traits:", *names)]
     tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
     rows, headings = cells.to_dicts(), [f"{kind} traits:" for kind in traits]
-    drawing = charts.heatmap(
-        rows, down="trait", lines=lines, headings=headings, tips=tips, across="group", columns=groups, room=12
-    )
+    down: Entry = {"down": "trait", "lines": lines, "headings": headings, "room": 12}
+    drawing = charts.heatmap(rows, **down, tips=tips, across="group", columns=groups)
     yield Figure("deviations", title, caption, drawing, "traits")
 
 
@@ -166,11 +161,9 @@ def _valence(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     named = [{"group": group_name(row["group"], attribute), "valence": row["concept"]} for row in shares]
     rows = [{**name, **{key: row[key] for key in kept}} for name, row in zip(named, shares, strict=True)]
     if rows:
-        caption = (
-            "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
-            "wording, however small the difference. Tick: with shuffled labels. Pale: no difference from that was "
-            "found, all groups and attributes together."
-        )
+        caption = "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
+        caption += "wording, however small the difference. Tick: with shuffled labels. Pale: no difference from that "
+        caption += "was found, all groups and attributes together."
         marks = charts.series(rows, "valence", VALENCE_COLOURS, columns=2, symbolType="square")
         tips: list[str | alt.Tooltip] = ["group:N", "valence:N", alt.Tooltip("value:Q", title="per cent")]
         tips += [alt.Tooltip("landmark:Q", title="shuffled labels", format=".1f"), alt.Tooltip("n:Q", title="traits")]
@@ -197,10 +190,8 @@ def _tones(part: pl.DataFrame) -> Iterator[Figure]:
     values = {kind: [row["value"] for row in rows if row["valence"] == kind] for kind in charts.order(rows, "valence")}
     ranges = [f"{kind} traits {percent_range(min(means), max(means), 1)}" for kind, means in values.items()]
     title = f"mean P(Yes) from light to dark skin tone: {'; '.join(ranges)}"
-    caption = (
-        "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
-        "labelled. Bands: 95 % intervals over the images of a tone."
-    )
+    caption = "Mean P(Yes) over all traits of a valence and all wordings, by Monk skin tone (1 light to 10 dark) as "
+    caption += "labelled. Bands: 95 % intervals over the images of a tone."
     marks = charts.series(rows, "valence", VALENCE_COLOURS, VALENCE_SHAPES, columns=2)
     x, y = alt.X("tone:O", title="Monk skin tone", axis=alt.Axis(labelAngle=0)), Axis("mean P(Yes)", percent=True)
     y = y._replace(scale={"zero": False})
@@ -217,11 +208,9 @@ def _crossed(part: pl.DataFrame) -> Iterator[Figure]:
         {"group": row["group"], "n": row["n"], "found": int(row["found"]), **_in_points(row, *NUMBERS, "expected")}
         for row in phrases.ends(table, CROSSED)
     ]
-    caption = (
-        "Positive traits minus negative ones, against the mean over everyone; the most and the least favoured. "
-        "Intervals hold for all intersections together. Hollow: no difference was found. Tick: what the single "
-        "attributes add up to."
-    )
+    caption = "Positive traits minus negative ones, against the mean over everyone; the most and the least favoured. "
+    caption += "Intervals hold for all intersections together. Hollow: no difference was found. Tick: what the single "
+    caption += "attributes add up to."
     low = min(0.0, *(row[key] for row in rows for key in ("low", "expected", "value") if row[key] is not None))
     x = Axis("points off the mean", scale={"domainMin": low, "nice": False}).x()
     base = charts.chart(rows).encode(y=alt.Y("group:N", title=None, sort=charts.order(rows, "group"), axis=None))
@@ -269,10 +258,8 @@ def _wordings(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     if found:
         title = f"in some wording {turned} of the {len(found)} gaps found point the other way"
         title = title if turned else "in no wording does a gap that was found point the other way"
-    caption = (
-        "Each column of marks is a trait: the gap of its widest pair in each wording, against their mean. On the line "
-        "all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance."
-    )
+    caption = "Each column of marks is a trait: the gap of its widest pair in each wording, against their mean. On the "
+    caption += "line all wordings agree; below 0 a wording reverses the pair. Small gaps do so by chance."
     rows = table.rename({"concept": "trait", "template": "wording"}).to_dicts()
     names = charts.order(rows, "wording")
     shapes = {name: WORDING_SHAPES[k % len(WORDING_SHAPES)] for k, name in enumerate(names)}

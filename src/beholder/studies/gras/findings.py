@@ -47,10 +47,9 @@ def _not_answering(part: pl.DataFrame) -> Iterator[Finding]:
         return
     low, high = masses["value"].to_numpy().min(), masses["value"].to_numpy().max()
     by_wording = f"{percent(low)} to {percent(high)} by wording" if masses.height > 1 else "one wording"
-    sentence = (
-        f"On average {percent(share)} of its probability falls on yes or no ({by_wording}); the rest goes to other "
-        "words. The scores and gaps below are computed from P(Yes) anyway: they say little about such a model."
-    )
+    sentence = f"On average {percent(share)} of its probability falls on yes or no ({by_wording}); the rest goes to "
+    sentence += "other words. The scores and gaps below are computed from P(Yes) anyway: they say little about such a "
+    sentence += "model."
     first, *others = masses.to_dicts()
     headline = "It mostly answers with something other than yes or no"
     yield finding(first, "answers", headline, sentence, verdict=FACT, more=others)
@@ -61,10 +60,8 @@ def _variant(part: pl.DataFrame) -> Iterator[Finding]:
     row = one_row(part, "bias_score")
     if row is None or phrases.is_published_measure(part):
         return
-    sentence = (
-        "It matches pictures with texts and cannot be asked a question. What is called P(Yes) here is its share of "
-        "belief on a statement against its denial. No published score is comparable."
-    )
+    sentence = "It matches pictures with texts and cannot be asked a question. What is called P(Yes) here is its share "
+    sentence += "of belief on a statement against its denial. No published score is comparable."
     yield finding(row, "variant", "A variant, not the published measure", sentence, verdict=NOT_MEASURED)
 
 
@@ -77,11 +74,9 @@ def _score(part: pl.DataFrame) -> Iterator[Finding]:
     value, n = published["value"], published["n"]
     sign, traits = ("", "100 traits") if n == 100 else (" %", f"the {number(n, 'trait')} asked")
     headline = f"{score(value)}{sign} of {traits} count as biased under the study's rule"
-    sentence = (
-        f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the per "
-        f"cent of {traits} that differ at p ≤ {ALPHA:g} in any wording, averaged over "
-        f"{attribute_names(phrases.attributes(part))}."
-    )
+    sentence = f"GRAS Bias Score {score(value)} (its complement, which the abstract prints: {score(100 - value)}): the "
+    sentence += f"per cent of {traits} that differ at p ≤ {ALPHA:g} in any wording, averaged over "
+    sentence += f"{attribute_names(phrases.attributes(part))}."
     if expected is not None:
         low, high = expected["low"], expected["high"]
         bounds = "" if low is None else f" ({low:.0f}–{high:.0f} in 95 % of shuffles)"
@@ -129,10 +124,8 @@ def _gap(gaps: pl.DataFrame, others: pl.DataFrame) -> Finding:
     place = "widest that was found" if first["concept"] != widest["concept"] else f"widest of all gaps by {name}"
     variant = first["variant"] or ""
     within = f" {attribute_name(variant.split(';')[0])}" if variant.startswith(WITHIN) else ""
-    sentence = (
-        f"For “{first['concept']}” {noun} labelled {higher} get {size} points more P(Yes) than those labelled {lower}"
-        f"{within} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), the {place}."
-    )
+    sentence = f"For “{first['concept']}” {noun} labelled {higher} get {size} points more P(Yes) than those labelled "
+    sentence += f"{lower}{within} (95 % interval {points_range(first)}, {TOGETHER}; {first['n']} {noun}), the {place}."
     if first.get("plain") is not None and within and points(first["plain"]) != points(first["value"]):
         sentence += f" Without regard to that the widest gap is {points(first['plain'])} points."
     sentence += f" Note: {first['remark']}." if first.get("remark") else ""
@@ -204,10 +197,8 @@ def _valence(part: pl.DataFrame) -> Iterator[Finding]:
         group, traits = group_name(row["group"], row["subset"]), number(row["n"], f"{row['concept']} trait")
         shuffled = f"(shuffled labels {row['landmark']:.0f} %, {_p_value(row)})"
         texts.append(f"{group} {row['value']:.0f} % of {traits} {shuffled}")
-    sentence = (
-        f"Traits above the mean in every wording: {'; '.join(texts)}. Shares (groups, positive and negative) that were "
-        f"found to differ from what shuffled labels give: {len(found)} of {len(rows)}."
-    )
+    sentence = f"Traits above the mean in every wording: {'; '.join(texts)}. Shares (groups, positive and negative) "
+    sentence += f"that were found to differ from what shuffled labels give: {len(found)} of {len(rows)}."
     yield finding(named[0], "valence", headline, sentence, verdict=verdict_of_rows(rows), more=named[1:FEW])
 
 
@@ -223,10 +214,8 @@ def _wording(part: pl.DataFrame) -> Iterator[Finding]:
     by_attribute = [f"{attribute_name(row['subset'])} {percent(row['value'])}" for row in rows]
     by = attribute_name(rows[0]["subset"])
     headline = f"{percent(rows[0]['value'])} of how groups differ by {by} changes with the wording"
-    sentence = (
-        "Share of the differences between groups that changes from wording to wording, of the traits with a difference "
-        f"found: {', '.join(by_attribute)}. 0 %: all wordings agree. Chance is taken off."
-    )
+    sentence = "Share of the differences between groups that changes from wording to wording, of the traits with a "
+    sentence += f"difference found: {', '.join(by_attribute)}. 0 %: all wordings agree. Chance is taken off."
     share = _answer_share(part)
     if share is not None and share >= ANSWERS:
         sentence += f" The model does answer: {percent(share)} of its probability falls on yes or no."
@@ -241,11 +230,9 @@ def _sensitive(part: pl.DataFrame) -> Iterator[Finding]:
     most, traits = ranges.row(0, named=True), number(row["n"], "trait")
     moved = round(row["value"] * row["n"] / 100)
     headline = f"The probability of yes moves by a point or more with the wording for {moved} of {traits}"
-    sentence = (
-        f"Mean P(Yes) over everyone lies at least one point apart between two wordings for {moved} of {traits}. The "
-        f"median trait moves by {points(ranges['value'].quantile(0.5, 'linear'))} points, “{most['concept']}” most: "
-        f"{points(most['value'])}."
-    )
+    sentence = f"Mean P(Yes) over everyone lies at least one point apart between two wordings for {moved} of {traits}. "
+    sentence += f"The median trait moves by {points(ranges['value'].quantile(0.5, 'linear'))} points, "
+    sentence += f"“{most['concept']}” most: {points(most['value'])}."
     both = metric_rows(part, "template_anova").join(metric_rows(part, "template_friedman"), on=["model", "concept"])
     if both.height:
         called = both.filter((pl.col("p_value") <= ALPHA) & (pl.col("p_value_right") <= ALPHA)).height
@@ -268,11 +255,9 @@ def _intersections(part: pl.DataFrame) -> Iterator[Finding]:
     elif spread is not None and spread["verdict"] == DIFFERENCE:
         headline = "Intersections differ beyond their single attributes"
     named_rows = ends or [rows[0], rows[-1]]
-    sentence = (
-        "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone: "
-        f"{', '.join(map(_favour, named_rows))}. Differences from the mean were found for {len(found)} of "
-        f"{table.height} intersections."
-    )
+    sentence = "Mean P(Yes) of positive traits minus that of negative ones, against the mean over everyone: "
+    sentence += f"{', '.join(map(_favour, named_rows))}. Differences from the mean were found for {len(found)} of "
+    sentence += f"{table.height} intersections."
     sentence += "".join(f" {_interaction(each, table.filter('beyond_found'))}" for each in spreads)
     first, *others = [*named_rows, *spreads]
     headline, verdict = headline[:1].upper() + headline[1:], verdict_of_rows([*rows, *spreads])
@@ -343,12 +328,6 @@ def _absent(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(row, "absent", f"Not measured: {missing}", sentence, verdict=NOT_MEASURED)
 
 
-FIRST = (
-    _planted,
-    _nothing,
-    _variant,
-    _not_answering,
-    _score,
-    _gaps,
-)  # what model it is, and what it shows on the whole
-FINDERS = (*FIRST, _valence, _intersections, _wording, _sensitive, _refusals, _absent)
+# What model it is, and what it shows on the whole, come first.
+FINDERS = [_planted, _nothing, _variant, _not_answering, _score, _gaps]
+FINDERS += [_valence, _intersections, _wording, _sensitive, _refusals, _absent]

@@ -143,11 +143,6 @@ class Compared(NamedTuple):
         return np.asarray(group_tests.mean_margins(self.everyone.size, self.everyone.variance)[0])
 
     @property
-    def n(self) -> int:
-        """Images with a label and a score."""
-        return int(self.moments.size.sum(axis=0).max())
-
-    @property
     def adjusted(self) -> Array:
         """One p-value a trait: Simes over its wordings, Benjamini–Hochberg over the traits."""
         test = self.test if self.by_person is None else group_tests.welch(self.by_person)
@@ -379,10 +374,8 @@ def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles:
     large = own.groups.large(own.people)
     groups, enough = (large, True) if len(large.names) > 1 else (own.groups, False)
     strata = own.strata(groups)
-    parts: tuple[family.Part, ...] = (
-        family.not_judgeable(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),
-    )
-    inner: tuple[str, ...] = ()
+    none = family.not_judgeable(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int))
+    parts, inner = tuple[family.Part, ...]([none]), tuple[str, ...]()
     if enough and shuffles:
         flat, people = own.flat, own.people
         whole = compare_groups(flat, groups, people, rng, strata=strata, shuffles=shuffles, bounds=BOUNDS)

@@ -204,10 +204,10 @@ def _equivalence_rows(gap: Gaps, delta: float | None) -> Iterator[Row]:
     if delta is None:
         return
     test = group_tests.welch_equivalence(gap.averaged.independent, delta)
-    alike = group_tests.benjamini_hochberg(test.p_value)
+    alike, n = group_tests.benjamini_hochberg(test.p_value), gap.averaged.moments.size.sum(axis=0).max()
     for column, trait in enumerate(gap.answers.traits):
         differs, same = 0.0 if gap.found[column] else 1.0, float(alike[column])
-        row = _row("equivalence", test.bound[column], gap.averaged.n, subset=gap.groups.attribute, concept=trait)
+        row = _row("equivalence", test.bound[column], n, subset=gap.groups.attribute, concept=trait)
         row = row._replace(p_value=same, equivalence=group_tests.verdict(differs, same), delta=delta)
         yield row._replace(note="p: Benjamini–Hochberg over traits")
 
@@ -330,7 +330,8 @@ def _answer_rows(matrix: ScoreMatrix, people: People) -> Iterator[Row]:
     for template in matrix.prompts["template"].unique(maintain_order=True) if answers is not None else ():
         columns = (matrix.prompts["template"] == template).to_numpy()
         yes, no = (each[:, columns] for each in answers or ())
-        for metric, values in (("answer_mass", yes + no), ("p_yes_given_answer", yes / (yes + no))):
+        given = np.divide(yes, yes + no, out=np.full_like(yes, 0.5), where=yes + no != 0)  # all draws refused: ½
+        for metric, values in (("answer_mass", yes + no), ("p_yes_given_answer", given)):
             note, each = "mean P(yes) + P(no)" if metric == "answer_mass" else None, values.mean(axis=1)
             if not len(each):
                 yield _row(metric, np.nan, 0, template=template, note=note)

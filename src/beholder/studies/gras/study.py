@@ -114,9 +114,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
             statements=statements,
             instruction=prompts.YES_OR_NO,
             compat_instruction=prompts.released_instruction,
-            compat_tasks=lambda dataset: questions(
-                as_released(dataset)
-            ),  # AI-Face as squares of 256, FairFace as it is
+            compat_tasks=lambda dataset: questions(as_released(dataset)),
             limit_by="race",
             reference_models=("glasshouse/generative",),
         ),
@@ -214,15 +212,11 @@ def result_cells() -> pl.DataFrame:
     """The 92,000 group means, statistics and p-values of the result files."""
     metric = pl.col("what").replace_strict(RESULT_METRICS, default=pl.concat_str(pl.lit("gras."), pl.col("what")))
     attribute = pl.col("attribute").fill_null("wordings").str.replace("_", " ")
-    cells = gras_results().with_columns(
-        source=pl.lit("gras_results"),
-        place=pl.concat_str(pl.lit("result file, "), attribute),
-        dataset=pl.lit("gras"),
-        metric=metric,
-        against=pl.lit(None, CELL["against"]),
-        step=pl.col("value").abs().clip(lower_bound=1e-300) * 1e-12,
-        unit=pl.lit(None, CELL["unit"]),
-    )
+    step = pl.col("value").abs().clip(lower_bound=1e-300) * 1e-12
+    named = {"source": pl.lit("gras_results"), "dataset": pl.lit("gras"), "metric": metric, "step": step}
+    absent = {name: pl.lit(None, CELL[name]) for name in ("against", "unit")}
+    place = pl.concat_str(pl.lit("result file, "), attribute)
+    cells = gras_results().with_columns(**named, place=place, **absent)
     return cells.rename(OUR_COLUMNS).select(list(CELL))
 
 

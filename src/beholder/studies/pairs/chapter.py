@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Chapter, Column, Question, Table, decimal_cell, tabled
 from beholder.chapter.charts import Axis, Figure, each_model, forest
 from beholder.chapter.finding import CHECK, Finding, contrast, deciding_rows, finding, swapped, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, percent, plural, points, points_decimals, points_range
@@ -18,7 +18,7 @@ FAVOURABLE = {
     "occupations": "the occupation of higher status",
     "status": "the answer of higher status",
     "potential_crime": "the innocent answer",
-    "pairs": "the option of higher status, or the innocent one,",
+    "pairs": "the better answer (of higher status, or innocent)",
 }
 MANY = 12
 TOGETHER = f"{INTERVALS} They hold for all parts, labels and questions together."
@@ -59,11 +59,6 @@ def option(row: Result) -> str:
     return "the answer “unclear”" if row["metric"].endswith("unclear_gap") else named
 
 
-def who(group: str) -> str:
-    """The people of a group."""
-    return plural(group) if plural(group) != group else f"people labelled {group}"
-
-
 def scenes(row: Result) -> str:
     """The part that a row is about."""
     return (row["template"] or "all scenes").replace("_", " ")
@@ -84,11 +79,11 @@ def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
     bounds = f"95 % interval {points_range(row)}" if has_interval(row) else "no interval"
     bracket = f"{bounds}, p {numbers.row_p_value(row)}, {row['n']} scenes"
     apart = f"{points(row['value'], points_decimals(row))} points ({bracket})"
-    more, less, what = who(row["group"]), who(row["against"]), option(row)
+    more, less, what = numbers.people(row["group"]), numbers.people(row["against"]), option(row)
     same = ("model", "subset", "template", "concept")
     means = [each for each in chapter.rows_of(part, mean) if all(each[key] == row[key] for key in same)] if mean else []
     shown = contrast(f"{what}, {scenes(row)}", row, {each["group"]: each for each in means})
-    shares = [f"{who(side.group)} in {percent(side.value)}" for side in shown.sides or ()]
+    shares = [f"{numbers.people(side.group)} in {percent(side.value)}" for side in shown.sides or ()]
     apart = f"{what} goes to {' and to '.join(shares)} of answers, {apart} apart" if shares else f"{apart} apart"
     headline = f"No answer was found to change with {label}"
     sentence, answer = f"Nearest to a difference, in {scenes(row)}: {apart}.", ""
@@ -97,7 +92,8 @@ def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
     elif verdict == DIFFERENCE:
         found = sum(each["verdict"] == DIFFERENCE for each in rows)
         headline = f"{what[0].upper()}{what[1:]} goes to {more} more often than to {less} in the same scene"
-        answer = f"In {scenes(row)} where only the person changes, {what} goes more often to {more} than to {less}."
+        where = f"In scenes of “{scenes(row)}” where" if row["template"] else "Where"
+        answer = f"{where} only the person in the picture changes, {what} goes more often to {more} than to {less}."
         sentence = f"In {scenes(row)}: {apart}. {found} of {len(rows)} numbers differ by {label}."
         if ending == "interaction":
             headline = answer = f"{label[0].upper()}{label[1:]}: both labels together do more than each alone"
@@ -107,16 +103,14 @@ def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
     return finding(row, kind, headline, sentence, **told)._replace(card=card)
 
 
-def _points(row: Result) -> Cell:
-    places = points_decimals(row)
-    return Cell(points(row["value"], places), points_range(row), strong=row["verdict"] == DIFFERENCE)
+POINTS = partial(chapter.points_cell, plain=True)
 
 
 def pair_tables(part: pl.DataFrame) -> Iterator[Table]:
     """What differs, by kind; and the means of every group."""
     left: list[Column] = [("Label", "subset"), ("Scenes", scenes), ("Question", lambda row: row["concept"] or "all")]
     pair: list[Column] = [("Higher", "group"), ("Lower", "against")]
-    columns: list[Column] = [*pair, ("Points", _points), ("p", chapter.p_cell), ("n", "n")]
+    columns: list[Column] = [*pair, ("Points", POINTS), ("p", chapter.p_cell), ("n", "n")]
     shares: list[Column] = [("Group", "group"), ("Share", chapter.percent_cell), ("n", "n")]
     for ending, (_, mean, title, caption) in KINDS.items():
         topic = "unclear" if mean == "unclear" else "pairs"
@@ -127,19 +121,13 @@ def pair_tables(part: pl.DataFrame) -> Iterator[Table]:
             yield tabled(part, rows, left, shares, long=True, **named)
     if sizes := chapter.rows_of(part, "mean_size"):
         rest = {kind: chapter.rows_of(part, kind) for kind in ("largest", "signed", "labour")}
-        lines = [{**row, **{kind: rest[kind][place] for kind in rest}} for place, row in enumerate(sizes)]
+        lines = [{**row, **{kind: decimal_cell(rest[kind][place]) for kind in rest}} for place, row in enumerate(sizes)]
         heads: list[Column] = [
             ("Mean size", lambda row: f"{row['value']:.2f}"),
             ("By chance", lambda row: f"{row['expected']:.2f}"),
         ]
-        heads += [(kind.capitalize(), partial(_number, kind)) for kind in rest]
+        heads += [(kind.capitalize(), kind) for kind in rest]
         yield tabled(part, lines, [], heads, title="Pairs of occupations", caption=OCCUPATIONS, topic="tables")
-
-
-def _number(kind: str, line: Result) -> Cell:
-    row = line[kind]
-    bounds = f"{row['low']:.2f} to {row['high']:.2f}" if has_interval(row) else ""
-    return Cell(f"{row['value']:.2f}", bounds, strong=row["verdict"] == DIFFERENCE)
 
 
 def pair_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -189,7 +177,7 @@ def planted_table(part: pl.DataFrame) -> Table | None:
     """What was planted and what was found; None where nothing was planted."""
     if not (rows := _recovered(part)):
         return None
-    columns: list[Column] = [("Planted", lambda row: points(row["planted"])), ("Found", _points), ("Scenes", "n")]
+    columns: list[Column] = [("Planted", lambda row: points(row["planted"])), ("Found", POINTS), ("Scenes", "n")]
     title, left = "Known truth against what the audit found", [("Scenes", "template")]
     caption = "Men less women, in points. Planted: what follows from the captions that the model was trained on."
     return tabled(part, rows, left, columns, title=title, caption=caption, topic="planted")

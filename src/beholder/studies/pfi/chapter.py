@@ -25,11 +25,9 @@ def opposite_answers(part: pl.DataFrame, others: pl.DataFrame) -> Iterator[Findi
     for row in filter(found, claimed_ratios(part)):
         other = theirs.get(row["subset"])
         if other is not None and (row["value"] - 1) * (other["value"] - 1) < 0:
-            sentence = (
-                f"b is {ratio_and_range(other)} among APA's options and {ratio_and_range(row)} among P-FI's, for the "
-                f"same {row['subset']}. Both hold: a ratio belongs to the options that are offered together."
-                f"{_takes_most(other, elsewhere)}{_takes_most(row, part)}"
-            )
+            sentence = f"b is {ratio_and_range(other)} among APA's options and {ratio_and_range(row)} among P-FI's, "
+            sentence += f"for the same {row['subset']}. Both hold: a ratio belongs to the options that are offered "
+            sentence += f"together.{_takes_most(other, elsewhere)}{_takes_most(row, part)}"
             headline = f"APA and P-FI answer in opposite ways for {row['subset']}, because they offer other options"
             yield finding(row, "bias", headline, sentence, verdict=DIFFERENCE, more=[other])
 

@@ -1,12 +1,13 @@
 """The chapter of a study about public figures: its tables, and what else it has."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
-from beholder.chapter.finding import KNOWS, Contrast, deciding_rows, metric_rows
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.finding import Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
 from beholder.core.types import Entry
 from beholder.metrics.association import softmax
@@ -18,9 +19,7 @@ from beholder.studies.public_figures.findings import NO_SAMPLE, WAYS
 from beholder.studies.public_figures.measures import GROUPS, LEVELS, words_of
 from beholder.studies.public_figures.published import AXES, PUBLISHED_ON, published_rank
 
-PAPER_TABLES = {
-    ("apa", pool): f"As APA's Table {n}. " for n, pool in enumerate(("actors", "politicians", "athletes"), 5)
-}
+PAPER_TABLES = {("apa", pool): f"As APA's Table {number}. " for number, pool in enumerate(POOLS, 5)}
 PAPER_TABLES["pfi", "politicians"] = "As P-FI's Table 1. "
 Keyed = dict[tuple[str, ...], Result]
 
@@ -95,10 +94,8 @@ def _ratio_table(part: pl.DataFrame, ratios: list[Result], cells: Keyed) -> Tabl
         ("p", lambda row: chapter.p_cell(deciding(row))),
     ]
     caption = "Probability of the right occupation for women and for men, in per cent, and their ratio b; 1: alike, "
-    caption += (
-        f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, and p, "
-    )
-    caption += "hold for all ratios at once."
+    caption += f"below 1: women get less. {'b within branches decides. ' if apart else ''}{INTERVALS} That of b, "
+    caption += "and p, hold for all ratios at once."
     named = {"title": "Women over men", "topic": "gender"}
     return tabled(part, ratios, [("Pool", "subset")], columns, caption=caption, notes=chapter.notes_of(ratios), **named)
 
@@ -135,11 +132,9 @@ def _occupation_table(part: pl.DataFrame, pool: str) -> Table:
     differences = ""
     if gaps:
         merged = metric_rows(rows, "either_word_probability").height
-        differences = (
-            "Women − men: in points, for occupations that are wrong for everyone, within branches; the interval and p "
-            "hold for all of them at once; bold where a difference was found. "
-            f"{'Two words for one occupation are compared together. ' if merged else ''}"
-        )
+        differences = "Women − men: in points, for occupations that are wrong for everyone, within branches; the "
+        differences += "interval and p hold for all of them at once; bold where a difference was found. "
+        differences += f"{'Two words for one occupation are compared together. ' if merged else ''}"
     paper = PAPER_TABLES.get((part["study"][0], pool), "") if part["dataset"][0] == PUBLISHED_ON else ""
     columns: list[Column] = [(plural(group).capitalize(), share(group)) for group in GROUPS]
     columns.append(("Women − men", lambda row: chapter.points_cell(gap(row))))
@@ -234,19 +229,7 @@ CHAPTER = Chapter(
         "identity": "Names and faces",
         "scale": "Size and training data",
     },
-    questions={
-        "bias": Question(
-            "Does the model believe in the occupation of women as much as in that of men?", "gender", "Jobs"
-        ),
-        "occupations": Question(
-            "In which wrong occupations does the model believe more for women or for men?", "gender"
-        ),
-        "association": Question(
-            "Does the model recognise a person, their occupation and their specialty?", "association", role=KNOWS
-        ),
-        "identity": Question("Does the model know people by name?", "identity", "Names", KNOWS),
-        "scale": Question("Do larger models, or models with more training data, do better?", "scale"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=findings.public_figure_findings,
     tables=public_figure_tables,
     figures=public_figure_charts,

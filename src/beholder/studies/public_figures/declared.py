@@ -1,12 +1,8 @@
 """Anyone's people: a table that declares branches, occupations with their options, specialties, names and languages.
 
-    image, name, gender     the picture, who is shown, and `woman` or `man` as the source says
-    branch, pool            names are asked within a branch; b is that of a pool, compared within its branches
-    occupation, specialty   what is right for this person; a branch has one occupation
-    occupations, …          all that is offered to the branch, between `|`; `actor/actress` are words of one occupation
-    language                that of the branch; any but English needs its wordings in a file
-
-Each column but the image may be left out, and what it is needed for is not asked.
+Names are asked within a `branch`, which has one `occupation`; b is that of a `pool`, compared within its branches. All
+that is offered stands between `|`; `actor/actress` are words of one occupation. Each column but the image may be left
+out, and what it is needed for is not asked. Any `language` but English needs its wordings in a file.
 """
 
 import re
@@ -100,7 +96,10 @@ def declared(dataset: Dataset, languages: Sequence[str] = ()) -> Dataset:
     )
     table = table.with_columns(pl.col(POOL).fill_null(pl.col("branch")))
     for what in ("language", POOL):
-        _one_each(table, "branch", what, dataset.name)
+        for branch, several in table.group_by("branch", maintain_order=True).agg(pl.col(what).unique()).rows():
+            if len(several) > 1:  # of what is asked of a branch as a whole
+                two = " and ".join(map(repr, several[:2]))
+                raise DataError(f"{dataset.name}: the branch {branch!r} has several: {what} {two}.")
     return replace(dataset, table=table)
 
 
@@ -109,18 +108,9 @@ def _genders(values: pl.Series, name: str) -> pl.Series:
     plain = values.str.to_lowercase().replace(GENDERS)
     known = plain.zip_with(plain.is_in(GROUPS).fill_null(False), values)
     if known.count() and not known.is_in(GROUPS).any():
-        found = ", ".join(map(repr, known.drop_nulls().unique(maintain_order=True)[:5].to_list()))
-        raise DataError(
-            f"{name}: gender has {found}; b compares 'woman' and 'man'. Write these words where they apply."
-        )
+        odd = ", ".join(map(repr, known.drop_nulls().unique(maintain_order=True)[:5].to_list()))
+        raise DataError(f"{name}: gender has {odd}; b compares 'woman' and 'man'. Write these words where they apply.")
     return known
-
-
-def _one_each(table: pl.DataFrame, of: str, what: str, name: str) -> None:
-    """Raise where a branch has two values of what is asked of it as a whole."""
-    for value, several in table.group_by(of, maintain_order=True).agg(pl.col(what).drop_nulls().unique()).rows():
-        if len(several) > 1:
-            raise DataError(f"{name}: the {of} {value!r} has several: {what} {' and '.join(map(repr, several[:2]))}.")
 
 
 class Asker(NamedTuple):
@@ -163,7 +153,7 @@ class Asker(NamedTuple):
                 answers = _answers(_offered(part.table, all_people, level, where), wording, f"{where}: {column}")
                 concepts = {each.concept: each.either for each in answers}
                 own = [None if text is None else _concept(text, wording) for text in part.table[level]]
-                _check_right(part.table, level, own, concepts, where)
+                _check(part.table, level, own, concepts, where)
                 part = replace(part, table=part.table.with_columns(pl.Series(level, own, pl.String)))
                 rows += _rows(level, wording, answers)
         return rows, part
@@ -217,9 +207,7 @@ def _offered(table: pl.DataFrame, all_people: pl.DataFrame, level: str, where: s
     return lists[0] if lists else known.drop_nulls().unique(maintain_order=True).to_list()
 
 
-def _check_right(
-    table: pl.DataFrame, level: str, own: Sequence[str | None], concepts: Mapping[str, str], where: str
-) -> None:
+def _check(table: pl.DataFrame, level: str, own: Sequence[str | None], concepts: Mapping[str, str], where: str) -> None:
     for image, concept in zip(table["image_id"], own, strict=True):
         if concept is not None and concept not in concepts:
             raise DataError(f"{where} is not offered {concept!r}, the {level} of {image!r}: {', '.join(concepts)}.")

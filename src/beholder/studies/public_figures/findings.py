@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import polars as pl
@@ -147,7 +146,8 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
         within = " within branches" if within_branches(row) else ""
         return f"{_less_headline(row, sides)}: {ratio(row['value'])} times women over men{within}."
     right = [sides[group]["concept"] for group in (less, more)]
-    who = [_shown_as(row, less), plural(more)]
+    drawn = "drawn as " if numbers.drawn(row["dataset"]) else ""  # `women drawn as doctors`, or `women politicians`
+    who = [f"{plural(less)} {drawn}{row['subset']}", plural(more)]
     if all(sum(counts.get(group, {}).values()) for group in GROUPS):
         most = [max(counts[group].items(), key=lambda each: each[1]) for group in (less, more)]
         if most[0][0] != right[0] and most[1][0] == right[1]:
@@ -161,19 +161,13 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
             parts = [f"{_of(times[at], sides[group]['n'])} {who[at]}" for at, group in enumerate((less, more))]
             return f"The model calls {parts[0]} “{right[0]}”, and {parts[1]}."
     shares = told_apart(sides[less], sides[more])
-    return (
-        f"The model’s belief in {_right_words(row, sides)} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
-    )
+    words = _right_words(row, sides)
+    return f"The model’s belief in {words} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
 
 
 def _of(times: int, n: int) -> str:
     """`all 30`, `none of the 30`, `7 of 30`."""
     return f"all {n}" if times == n else f"{times} of {n}" if times else f"none of the {n}"
-
-
-def _shown_as(row: Result, group: str) -> str:
-    """`women drawn as doctors`, or `women politicians`."""
-    return f"{plural(group)} {'drawn as ' if numbers.drawn(row['dataset']) else ''}{row['subset']}"
 
 
 def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
@@ -184,11 +178,8 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     published = {(row["metric"], row["subset"]): row for metric in RATIOS for row in valued(part, metric)}
     for row in (*filter(found, claims), *apart):
         sides = _sides(row["subset"], None, shares)
-        beside = [
-            _published_beside(row, published, shares.words),
-            _branches(row, [*branches, *claims]),
-            _other_options(row, valued(part, "ratio_without")),
-        ]
+        beside = [_published_beside(row, published, shares.words), _branches(row, [*branches, *claims])]
+        beside.append(_other_options(row, valued(part, "ratio_without")))
         made = _difference(row, sides, published, beside)
         counts, words = called(part, _pool(row)), shares.words.of(_pool(row))
         shown = _contrast(row, words, sides, counts if row["concept"] is None else {})
@@ -196,12 +187,9 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     named = different | {row["concept"] for row in apart}
     if alike := [row for row in claims if row["subset"] not in named]:
         both = [_sides(row["subset"], None, shares) for row in alike]
-        none = _no_difference(alike, both, published, shares.words)
-        yield none._replace(contrasts=tuple(map(partial(_alike, part), alike, both)))
-
-
-def _alike(part: pl.DataFrame, row: Result, sides: Sides) -> Contrast:
-    return _contrast(row, words_of(part).of(row["subset"]), sides, called(part, row["subset"]))
+        each = [(row["subset"], row, sides) for row, sides in zip(alike, both, strict=True)]
+        contrasts = [_contrast(row, shares.words.of(pool), sides, called(part, pool)) for pool, row, sides in each]
+        yield _no_difference(alike, both, published, shares.words)._replace(contrasts=tuple(contrasts))
 
 
 def _shares(part: pl.DataFrame) -> Shares:
@@ -391,9 +379,8 @@ def _gap_text(row: Result) -> str:
 
 def _given_alike(rows: list[Result]) -> Finding:
     widest, verdict = rows[0], verdict_of_rows(rows)
-    headline = {TOO_LITTLE: "Too few people to compare wrong occupations of women and men"}.get(
-        verdict, "No wrong occupation was found to get more belief for women or for men"
-    )
+    headline = "No wrong occupation was found to get more belief for women or for men"
+    headline = "Too few people to compare wrong occupations of women and men" if verdict == TOO_LITTLE else headline
     which = f"The widest of {len(rows)} differences, " if len(rows) > 1 else ""
     where = _where(widest, branch=within_branches(widest))
     reach = [max(abs(row["low"]), abs(row["high"])) for row in rows if has_interval(row)]
@@ -458,11 +445,9 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
     if row["verdict"] is not None:
         compared = f"; the answers of other people of the same gender get {percent(row['landmark'], places)}"
     who, offered = PERSON.get(branch, f"someone of “{branch}”"), numbers.count(numbers.options(row) or 0)
-    sentence = (
-        f"Given a {numbers.picture(row)} of {who} and {offered} {SPECIALTIES.get(branch, 'specialties')} to "
-        f"choose from, the model puts {percent(row['value'], places)} of its belief on the right one "
-        f"({numbers.uncertainty(row, decimals=places)}{compared}).{comes_first}"
-    )
+    sentence = f"Given a {numbers.picture(row)} of {who} and {offered} {SPECIALTIES.get(branch, 'specialties')} to "
+    sentence += f"choose from, the model puts {percent(row['value'], places)} of its belief on the right one "
+    sentence += f"({numbers.uncertainty(row, decimals=places)}{compared}).{comes_first}"
     headline = f"Weakest specialty: {people(branch)}, {percent(row['value'], places)} on the right one"
     effect = numbers.log_distance(row["value"], reference(row) or 1.0)
     return finding(row, "association", headline, sentence, verdict=FACT, effect=effect, more=first)
@@ -570,11 +555,9 @@ def scale_findings(part: pl.DataFrame) -> Iterator[Finding]:
         sentence = f"For ten times the {_slopes(there)}.{rest} {NO_SAMPLE}"
     else:
         headline += "no effect of size or training data was found"
-        sentence = (
-            f"{numbers.number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
-            f"{_slopes([first])}. The intervals, which hold for all of them at once, tell what is still possible. "
-            f"{NO_SAMPLE}"
-        )
+        sentence = f"{numbers.number(len(rows), 'slope was', 'slopes were')} tested. The clearest, for ten times the "
+        sentence += f"{_slopes([first])}. The intervals, which hold for all of them at once, tell what is still "
+        sentence += f"possible. {NO_SAMPLE}"
     more, effect = [row for row in rows if row is not first], 1.0 if there else 0.0
     yield finding(first, "scale", headline, sentence, verdict=verdict_of_rows(rows), effect=effect, more=more)
 

@@ -35,7 +35,6 @@ POOL = "pool"  # the attribute that names the pool of a branch, where the data d
 
 OCCUPATIONS = {"politicians": "politician", "athletes": "athlete", **BRANCH_OCCUPATIONS}  # the right answer by pool
 PLAYERS = {"woman": "actress", "man": "actor"}  # that of actors depends on the gender in the source's table
-WORD_PAIRS = (("actor", "actress"),)  # who is called by the other word is not called something else
 
 
 def correct_occupation(pool: str, group: str) -> str:
@@ -43,14 +42,9 @@ def correct_occupation(pool: str, group: str) -> str:
     return PLAYERS.get(group, "actor") if pool == "actors" else OCCUPATIONS.get(pool, pool)
 
 
-def words_for(occupation: str) -> tuple[str, ...]:
-    """All words of an occupation: two where the word depends on the gender."""
-    return next((pair for pair in WORD_PAIRS if occupation in pair), (occupation,))
-
-
 def either_word(occupation: str) -> str:
-    """An occupation by all its words."""
-    return " or ".join(words_for(occupation))
+    """An occupation by all its words: who is called by the other word is not called something else."""
+    return "actor or actress" if occupation in PLAYERS.values() else occupation
 
 
 MIXED = "their own occupation"  # in place of a word where the people of a pool have several occupations
@@ -103,17 +97,6 @@ class Level(NamedTuple):
         return np.asarray(self.shares[:, [each == occupation for each in self.occupations]].sum(axis=1))
 
     @property
-    def several_words(self) -> list[str]:
-        """The occupations of which more than one word is offered."""
-        return [each for each in dict.fromkeys(self.occupations) if self.occupations.count(each) > 1]
-
-    @property
-    def correct_in_either_word(self) -> Mask:
-        """Which cells are right if the other word of an occupation is right too."""
-        same = np.array(self.occupations)[:, None] == np.array(self.occupations)
-        return np.asarray(self.correct @ same)
-
-    @property
     def right(self) -> list[str]:
         """The concepts that are right for someone."""
         return [concept for column, concept in enumerate(self.concepts) if self.correct[:, column].any()]
@@ -133,14 +116,11 @@ def read_level(matrices: Sequence[ScoreMatrix], name: str) -> Level:
     total = sum(matrix.images.height for matrix in matrices)
     images = pl.concat([part.images.with_columns(branch=pl.lit(part.part)) for part in parts], how="diagonal")
     concepts, declared = (parts[0].prompts[column].to_list() for column in ("concept", "dimension"))
-    return Level(
-        images,
-        concepts,
-        np.concatenate([softmax(part.logits) for part in parts]),
-        np.concatenate([correct_cells(part.prompts, part.images) for part in parts]),
-        f"{total - images.height} of {total} images lack a score" if images.height < total else None,
-        [either or either_word(concept) for concept, either in zip(concepts, declared, strict=True)],
-    )
+    shares = np.concatenate([softmax(part.logits) for part in parts])
+    correct = np.concatenate([correct_cells(part.prompts, part.images) for part in parts])
+    lacking = f"{total - images.height} of {total} images lack a score" if images.height < total else None
+    words = [either or either_word(concept) for concept, either in zip(concepts, declared, strict=True)]
+    return Level(images, concepts, shares, correct, lacking, words)
 
 
 class Pool(NamedTuple):
@@ -184,9 +164,8 @@ def scored_pools(pools: Pools, matrices: Matrices, options: MeasureOptions) -> I
         level = read_level([scored[branch] for branch in branches if branch in scored], "occupation")
         if level.concepts:
             people, groups = people_of(level.images, options.person), women_and_men(level.images)
-            yield Pool(
-                name, level, people, groups, strata_of(level.images, groups, ("branch", *options.within), people)
-            )
+            strata = strata_of(level.images, groups, ("branch", *options.within), people)
+            yield Pool(name, level, people, groups, strata)
 
 
 def declared_pools(tables: Sequence[pl.DataFrame]) -> dict[str, tuple[str, ...]]:
@@ -332,7 +311,7 @@ def _occupation_rows(prefix: str, pool: Pool, options: MeasureOptions) -> Iterat
         for column, concept in enumerate(level.concepts):
             row = mean_row(f"{prefix}.first_choice", (chosen == column).astype(np.float64), resampler)
             yield row._replace(subset=pool.name, group=group, concept=concept)
-        for either in level.several_words:
+        for either in (each for each in dict.fromkeys(level.occupations) if level.occupations.count(each) > 1):
             row = mean_row(f"{prefix}.either_word_probability", level.share_of(either)[mask], resampler)
             yield row._replace(subset=pool.name, group=group, concept=either)
 
@@ -388,7 +367,8 @@ def _pool_ratios(
         return Ratio(row, pool, groups, strata, shares, part)
 
     level, strata = pool.level, pool.strata
-    right, either = correct_share(level.shares, level.correct), level.correct_in_either_word
+    right, occupations = correct_share(level.shares, level.correct), np.array(level.occupations)
+    either = np.asarray(level.correct @ (occupations[:, None] == occupations))  # right if the other word is right too
     claims = [ratio("bias_ratio", right, strata=strata)]
     described, of_branch = [ratio("bias_ratio", right)] if strata.variant else [], right
     if (either & ~level.correct).any():

@@ -210,9 +210,8 @@ def _slopes(study: str, points: list[Point]) -> list[Row]:
             mine = [p._replace(value=abs(math.log(p.value))) for p in mine if p.value > 0]
         paired = [p for p in mine if p.entry.training_pairs]
         for metric, known in zip(AXES, (mine, paired), strict=True):
-            parameters, pairs = (
-                np.log10([getattr(p.entry, name) or 1 for p in known]) for name in ("parameters", "training_pairs")
-            )
+            parameters = np.log10([p.entry.parameters or 1 for p in known])
+            pairs = np.log10([p.entry.training_pairs or 1 for p in known])
             values, kinds = np.array([p.value for p in known]), np.array([p.entry.family for p in known])
             sizes, others = (pairs, parameters) if known is paired else (parameters, None)
             if line := fitted(values, sizes, kinds, rng, others):

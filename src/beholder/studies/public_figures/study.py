@@ -20,15 +20,6 @@ from beholder.studies.apa.prompts import identity_prompts
 from beholder.studies.public_figures import measures
 from beholder.studies.public_figures.declared import Asker, declared, declares
 from beholder.studies.public_figures.identity import IDENTITY, identity_rows
-from beholder.studies.public_figures.measures import (
-    ASSOCIATION,
-    PLAYERS,
-    Pools,
-    correct_occupation,
-    declared_pools,
-    has_both,
-    women_and_men,
-)
 from beholder.studies.rows import SEED, PlanOptions, of_run, plan_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Matrices, Measure, MeasureOptions, Metric, Option, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, SOURCE_ONLY, UNFAIR, Trial, World
@@ -51,7 +42,7 @@ def figure_tasks(asker: Asker, association: Callable[[str], PromptSet], dataset:
         part = dataset.where(branch=branch)
         if len(part):
             names = identity_prompts(f"{prefix}/{branch}/names", name_prompt, part.table["name"].to_list())
-            tasks.append(figure_task(ASSOCIATION, branch, part, association(branch)))
+            tasks.append(figure_task(measures.ASSOCIATION, branch, part, association(branch)))
             tasks.append(figure_task(IDENTITY, branch, part, names))
     return tasks
 
@@ -61,7 +52,7 @@ def figure_task(kind: str, branch: str, dataset: Dataset, prompts: PromptSet) ->
     return Task(f"{branch}/{kind}", dataset, prompts, kind=kind, part=branch)
 
 
-def public_figure_measures(prefix: str, pools: Pools) -> tuple[Measure, ...]:
+def public_figure_measures(prefix: str, pools: measures.Pools) -> tuple[Measure, ...]:
     """Measures whose metric names begin with `prefix`; `pools` names the branches pooled for bias."""
     return (
         partial(measures.association_rows, prefix),
@@ -98,22 +89,22 @@ class Belief(Scores):
         return self.mean or 0.0
 
 
-def ratio_plan(prefix: str, pools: Pools, dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
+def ratio_plan(prefix: str, pools: measures.Pools, dataset: Dataset, options: PlanOptions) -> Iterator[Row]:
     """The smallest detectable effect of every pool, and with `--effect` how many people it takes."""
     if options.effect is not None and not 0 < options.effect < 1:
         raise UsageError("For a ratio, --effect is 1 − b: a number between 0 and 1.")
     if dataset.name != "glasshouse" and declares(dataset, list(BRANCHES)):
         dataset = declared(dataset)
-        pools = declared_pools([dataset.table])
-    table, people, everyone = dataset.table, people_of(dataset.table, options.person), women_and_men(dataset.table)
-    designs, sources = {}, {}
+        pools = measures.declared_pools([dataset.table])
+    table, designs, sources = dataset.table, {}, {}
+    people, everyone = people_of(table, options.person), measures.women_and_men(table)
     for name, branches in pools.items():
         inside = table["branch"].is_in(branches).fill_null(False).to_numpy()
         groups = everyone._replace(codes=np.where(inside, everyone.codes, -1))
-        if has_both(groups):
+        if measures.has_both(groups):
             scores, sources[name] = _belief(name, options)
             strata = strata_of(table, groups, ("branch",), people)
-            columns = len(set(PLAYERS.values())) if name == "actors" else 1  # the published words, and either word
+            columns = len(measures.PLAYERS) if name == "actors" else 1  # the published words, and either word
             designs[name] = Design(groups, strata, columns, scores=scores)
     sizes = detectable(list(designs.values()), people, np.random.default_rng(SEED), power=options.power)
     for (pool, design), size in zip(designs.items(), sizes, strict=True):
@@ -128,7 +119,7 @@ def ratio_plan(prefix: str, pools: Pools, dataset: Dataset, options: PlanOptions
 
 def _belief(pool: str, options: PlanOptions) -> tuple[Belief, str]:
     """From men's belief in an earlier run, and the width of its interval; else as assumed."""
-    right = correct_occupation(pool, "man")
+    right = measures.correct_occupation(pool, "man")
     rows = of_run(options, "occupation_probability", subset=pool, group="man", concept=right)
     if rows is None or not (rows := rows.filter(PLAIN).drop_nulls(["value", "low", "high"])).height:
         return Belief(DEVIATION, MEAN), f"belief assumed to have the mean {MEAN:g} and the deviation {DEVIATION:g}"
@@ -157,9 +148,8 @@ NAMES = 30  # so many people of each branch are asked for by name
 
 def measured_world(prefix: str, world: World, options: MeasureOptions) -> Iterator[Row]:
     """The study's own rows of a world."""
-    table = world.table.with_columns(
-        branch=pl.col("branch").replace(TRIED_BRANCHES), sport=pl.col("source").replace(SPORTS), name=pl.col("person")
-    )
+    table = world.table.with_columns(pl.col("branch").replace(TRIED_BRANCHES), name=pl.col("person"))
+    table = table.with_columns(sport=pl.col("source").replace(SPORTS))
     matrices = {}
     for branch in TRIED_BRANCHES.values():
         mine = (table["branch"] == branch).to_numpy()
@@ -169,7 +159,7 @@ def measured_world(prefix: str, world: World, options: MeasureOptions) -> Iterat
         asked = identity_prompts("names", "{}", names).table
         faces = cells[known, count : count + len(names)]
         for kind, shown, prompts, scores in (
-            (ASSOCIATION, images, PROMPTS, cells[:, :count]),
+            (measures.ASSOCIATION, images, PROMPTS, cells[:, :count]),
             (IDENTITY, images.filter(known), asked, faces),
         ):
             name = f"{branch}/{kind}"

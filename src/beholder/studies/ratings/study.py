@@ -17,7 +17,7 @@ from beholder.core.tables import column_in, read_table, text_columns
 from beholder.core.types import Array, Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
-from beholder.datasets.omi import ratings_file
+from beholder.datasets.picture_sets import ratings_file
 from beholder.glasshouse.planted import planted_ratings
 from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
