@@ -502,7 +502,7 @@ def traits(path: Path) -> None:
 
 def collected(path: Path) -> None:
     """The names that are looked up for `data collect`, with what stands beside them."""
-    oracles.each_from(path, read_names(path).iter_rows(), every=True)
+    oracles.each_from(path, read_names(path).iter_rows())
 
 
 def specified(folder: Path) -> None:
@@ -510,10 +510,12 @@ def specified(folder: Path) -> None:
     store, home = Store(folder), folder / SPEC.digest
     for each in stored_models(store):
         if each.name != "unknown":
-            oracles.said_in(home / "spec.json", [each.name, each.revision])
+            oracles.said_in(home / "spec.json", [each.name, each.revision], "none")
     if not verify_store(store).problems and (said := oracles.entries_of(home / "spec.json")):
         names = ("adapter", "weights", "revision", "precision", "settings")
-        oracles.holds([said[name] for name in names] == [getattr(SPEC, name) for name in names], "another model")
+        oracles.holds(
+            all(said.get(name, getattr(SPEC, name)) == getattr(SPEC, name) for name in names), "another model"
+        )
 
 
 SPEC = ModelSpec("toy", "test", "none", "1", settings={"logit_scale": 10.0})
