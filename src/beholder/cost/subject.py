@@ -1,7 +1,6 @@
 """What is known of a model without loading it: its family, its shapes, where its files are. Nothing is fetched.
 
-A FLOP is one multiplication or one addition. Counted are the products with weights and those of attention, as torch
-counts them; norms, activations and positions are left out (about 1 %).
+FLOP are counted as torch counts them; norms, activations and positions are left out (about 1 %).
 """
 
 import json
@@ -348,9 +347,8 @@ def _generative(config: ConfigFile, kind: str) -> Shapes:
         return Shapes("generative", _qwen_tower(vision, kind, words.layers.width), words)
     tower_kind = str(vision.get("model_type"))
     if tower_kind not in TOWERS:
-        raise UnknownShape(
-            f"What an image tower of type '{tower_kind}' computes is not known; known are: {', '.join(TOWERS)}."
-        )
+        known = f"known are: {', '.join(TOWERS)}."
+        raise UnknownShape(f"What an image tower of type '{tower_kind}' computes is not known; {known}")
     tower, words = _tower(vision, siglip=tower_kind == "siglip_vision_model"), _language_model(config)
     seen, read = tower.layers.width, words.layers.width
     if kind == "llava":

@@ -85,9 +85,8 @@ class Dataset:
     def __post_init__(self) -> None:
         missing = [key for key in KEYS if key not in self.table.columns]
         if missing:
-            raise DataError(
-                f"{self.name}: the table lacks the column {missing[0]!r}. It has: {', '.join(self.table.columns)}."
-            )
+            columns = ", ".join(self.table.columns)
+            raise DataError(f"{self.name}: the table lacks the column {missing[0]!r}. It has: {columns}.")
         ids = self.table["image_id"]
         if twice := ids.filter(ids.is_duplicated()).unique(maintain_order=True).to_list():
             raise DataError(
@@ -96,9 +95,8 @@ class Dataset:
             )
         internal = pl.Series(dtype=pl.String) if self.made else self.table["uri"].cast(pl.String)
         if odd := internal.filter(internal.str.contains(OF_FILES).fill_null(False)).head(1).to_list():
-            raise DataError(
-                f"{self.name}: {odd[0]!r} is no address of a file. Write the name of an image file (with ./ before it)."
-            )
+            advice = "Write the name of an image file (with ./ before it)."
+            raise DataError(f"{self.name}: {odd[0]!r} is no address of a file. {advice}")
         object.__setattr__(self, "table", self.table.rechunk())  # read from several files, it comes in pieces
         if self.objects is not None:
             check_objects(self.objects, self.table["image_id"], self.name)

@@ -88,17 +88,15 @@ def find_tables(place: str) -> list[str]:
     if is_file(place):
         return [place]
     if not is_folder(place):
-        raise MissingData(
-            f"There is no folder and no table at {place}.\nName the folder of your images: --dataset folder:PATH"
-        )
+        advice = "Name the folder of your images: --dataset folder:PATH"
+        raise MissingData(f"There is no folder and no table at {place}.\n{advice}")
     tables = [name for name in files_below(place) if name.lower().endswith(TABLE_ENDINGS)]
     own = [name for name in tables if "/" not in name]
     if len(own) > 1:
         own = [name for name in own if PurePosixPath(name).stem == METADATA] or own
     if len(own) > 1:
-        raise DataError(
-            f"{place} has several tables: {', '.join(own)}.\nName the one you mean: folder:{joined(place, own[0])}"
-        )
+        first = f"folder:{joined(place, own[0])}"
+        raise DataError(f"{place} has several tables: {', '.join(own)}.\nName the one you mean: {first}")
     splits = [name for name in tables if name.count("/") == 1 and PurePosixPath(name).stem == METADATA]
     return [joined(place, name) for name in own or splits]
 

@@ -141,9 +141,8 @@ def _image_column(schema: pa.Schema, path: str, wanted: str) -> str | None:
     declared = [name for name in schema.names if features.get(name, {}).get("_type") == "Image"]
     fitting = [wanted] if wanted else declared or [field.name for field in schema if _holds_bytes(field.type)]
     if len(fitting) > 1:
-        raise DataError(
-            f"{path} has several columns of pictures: {', '.join(fitting)}.\nName one of them: --set image={fitting[0]}"
-        )
+        named = f"{', '.join(fitting)}.\nName one of them: --set image={fitting[0]}"
+        raise DataError(f"{path} has several columns of pictures: {named}")
     return fitting[0] if fitting else None
 
 

@@ -1,8 +1,4 @@
-"""Large JSON files read record by record: memory does not grow with the file, and faults are reported by their byte.
-
-JsonRecords      one list of objects: detections, Visual Genome's objects
-JsonTables       one object whose values are lists of objects: COCO's annotations
-"""
+"""Large JSON files read record by record: memory does not grow with the file; faults are reported by their byte."""
 
 import codecs
 import json

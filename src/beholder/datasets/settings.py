@@ -155,9 +155,8 @@ def require_words(words: Iterable[str], cut: str) -> None:
     """Raise for a word that this way of cutting text can never produce: it would never match."""
     for word in words:
         if words_of(word, cut) != {word}:
-            raise DataError(
-                f"{word!r} is no single word in lower case, where words are cut by {cut}: no caption could say it."
-            )
+            how = f"where words are cut by {cut}"
+            raise DataError(f"{word!r} is no single word in lower case, {how}: no caption could say it.")
 
 
 def read_group_words(path: Path) -> GroupWords:

@@ -122,9 +122,8 @@ class CaptionFile:
             try:
                 yield
             except (EOFError, OSError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
-                raise DataError(
-                    f"{self.path} cannot be read to its end: {error}.\nThe file may be incomplete: copy it again."
-                ) from error
+                advice = "The file may be incomplete: copy it again."
+                raise DataError(f"{self.path} cannot be read to its end: {error}.\n{advice}") from error
 
     def ranges(self, start: int = 0) -> Iterator[tuple[int, int | None]]:
         """From where to where `parts` can be read by themselves; together they are all parts after `start`."""

@@ -1,7 +1,7 @@
 """Count the captions that contain each of many terms, in one pass over every file, on all cores or on Ray's workers.
 
-Long files are counted by processes, since threads share one lock; short ones by threads, which are there at once. What
-is counted is kept in the store, so that the same command goes on where it stopped.
+Long files are counted by processes, since threads share one lock; short ones by threads. What is counted is kept in the
+store, so that the same command goes on where it stopped.
 """
 
 import hashlib

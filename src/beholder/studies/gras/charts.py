@@ -150,9 +150,8 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     lines = [name for kind, names in traits.items() for name in (f"{kind} traits:", *names)]
     tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
     rows, headings = cells.to_dicts(), [f"{kind} traits:" for kind in traits]
-    drawing = charts.heatmap(
-        rows, down="trait", lines=lines, headings=headings, tips=tips, across="group", columns=groups, room=12
-    )
+    down: Entry = {"down": "trait", "lines": lines, "headings": headings, "room": 12}
+    drawing = charts.heatmap(rows, **down, tips=tips, across="group", columns=groups)
     yield Figure("deviations", title, caption, drawing, "traits")
 
 

@@ -374,10 +374,8 @@ def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles:
     large = own.groups.large(own.people)
     groups, enough = (large, True) if len(large.names) > 1 else (own.groups, False)
     strata = own.strata(groups)
-    parts: tuple[family.Part, ...] = (
-        family.not_judgeable(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int)),
-    )
-    inner: tuple[str, ...] = ()
+    none = family.not_judgeable(np.zeros((len(groups.pairs()), own.flat.shape[1]), dtype=int))
+    parts, inner = tuple[family.Part, ...]([none]), tuple[str, ...]()
     if enough and shuffles:
         flat, people = own.flat, own.people
         whole = compare_groups(flat, groups, people, rng, strata=strata, shuffles=shuffles, bounds=BOUNDS)

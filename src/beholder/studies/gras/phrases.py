@@ -68,8 +68,7 @@ def attributes(part: pl.DataFrame, *, absent: bool = False) -> list[str]:
 def gaps(part: pl.DataFrame) -> pl.DataFrame:
     """Every trait's gap as it was judged, the higher group first, the largest first.
 
-    With the columns `found`, `plain` (the published gap, without regard to other labels) and its `remark`, `wording`
-    (the share that changes with it), `valence`, and `swapped` where the published row names the other group first.
+    `plain` is the published gap, without regard to other labels, `remark` its note; `wording` the share that changes.
     """
     table = deciding_rows(part, "largest_gap")
     rows = [swapped(row) if (row["value"] or 0.0) < 0 else {**row, "swapped": False} for row in table.to_dicts()]
@@ -153,10 +152,7 @@ def is_published_measure(part: pl.DataFrame) -> bool:
 
 
 def recovered(part: pl.DataFrame) -> tuple[list[Result], list[Result]]:
-    """Every measured gap of a trait that was planted, and those where nothing was; none for models taught nothing.
-
-    With the columns `planted` (the gap; 0: none) and `same`: yes, if the group measured higher was planted higher.
-    """
+    """Gaps of traits that were planted (`planted`: the gap, `same`: whether its direction was found), and of others."""
     taught = pl.col("model").str.starts_with(REFERENCE) & pl.col("dataset").str.starts_with("glasshouse")
     known = pl.col("concept").is_in({trait.trait for trait in PLANTED_TRAITS})
     rows = gaps(part).filter(taught & known & pl.col("subset").is_in(PLANTED_ATTRIBUTES)).to_dicts()

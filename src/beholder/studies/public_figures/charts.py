@@ -132,14 +132,13 @@ def dumbbells(drawn: Blocks) -> Layers:
     base = charts.chart(marks).encode(y=y, yOffset=alt.YOffset("group:N", sort=names, scale=alt.Scale(domain=names)))
     base, strength = base.encode(color=colour), alt.condition("datum.shown", alt.value(0.55), alt.value(0.16))
     points = base.mark_point(filled=True, size=60, opacity=1)
+    titles = charts.chart(headings).mark_text(align="left", dx=4, fontSize=12, fontWeight="bold", color=INK)
     return alt.layer(
         charts.chart(bands).mark_bar(height=3, color=INK).encode(x="from:Q", x2="to:Q", y=y, opacity=strength),
         charts.whiskers(base),
         points.encode(x=x, shape=shape, tooltip=charts.tooltip("model", "subset", "concept", "group")),
         base.mark_text(align="left", dx=7, fontSize=11).encode(x="end:Q", text="label:N", color=alt.value(INK)),
-        charts.chart(headings)
-        .mark_text(align="left", dx=4, fontSize=12, fontWeight="bold", color=INK)
-        .encode(y=y, x=alt.value(0), text="heading:N"),
+        titles.encode(y=y, x=alt.value(0), text="heading:N"),
     ).properties(height=ROW * len(keys))
 
 

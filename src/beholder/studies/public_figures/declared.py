@@ -1,12 +1,8 @@
 """Anyone's people: a table that declares branches, occupations with their options, specialties, names and languages.
 
-    image, name, gender     the picture, who is shown, and `woman` or `man` as the source says
-    branch, pool            names are asked within a branch; b is that of a pool, compared within its branches
-    occupation, specialty   what is right for this person; a branch has one occupation
-    occupations, …          all that is offered to the branch, between `|`; `actor/actress` are words of one occupation
-    language                that of the branch; any but English needs its wordings in a file
-
-Each column but the image may be left out, and what it is needed for is not asked.
+Names are asked within a `branch`, which has one `occupation`; b is that of a `pool`, compared within its branches. All
+that is offered stands between `|`; `actor/actress` are words of one occupation. Each column but the image may be left
+out, and what it is needed for is not asked. Any `language` but English needs its wordings in a file.
 """
 
 import re

@@ -161,9 +161,8 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
             parts = [f"{_of(times[at], sides[group]['n'])} {who[at]}" for at, group in enumerate((less, more))]
             return f"The model calls {parts[0]} “{right[0]}”, and {parts[1]}."
     shares = told_apart(sides[less], sides[more])
-    return (
-        f"The model’s belief in {_right_words(row, sides)} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
-    )
+    words = _right_words(row, sides)
+    return f"The model’s belief in {words} is {shares[0]} for {who[0]}, and {shares[1]} for {who[1]}."
 
 
 def _of(times: int, n: int) -> str:
@@ -179,11 +178,8 @@ def ratio_findings(part: pl.DataFrame) -> Iterator[Finding]:
     published = {(row["metric"], row["subset"]): row for metric in RATIOS for row in valued(part, metric)}
     for row in (*filter(found, claims), *apart):
         sides = _sides(row["subset"], None, shares)
-        beside = [
-            _published_beside(row, published, shares.words),
-            _branches(row, [*branches, *claims]),
-            _other_options(row, valued(part, "ratio_without")),
-        ]
+        beside = [_published_beside(row, published, shares.words), _branches(row, [*branches, *claims])]
+        beside.append(_other_options(row, valued(part, "ratio_without")))
         made = _difference(row, sides, published, beside)
         counts, words = called(part, _pool(row)), shares.words.of(_pool(row))
         shown = _contrast(row, words, sides, counts if row["concept"] is None else {})
@@ -383,9 +379,8 @@ def _gap_text(row: Result) -> str:
 
 def _given_alike(rows: list[Result]) -> Finding:
     widest, verdict = rows[0], verdict_of_rows(rows)
-    headline = {TOO_LITTLE: "Too few people to compare wrong occupations of women and men"}.get(
-        verdict, "No wrong occupation was found to get more belief for women or for men"
-    )
+    headline = "No wrong occupation was found to get more belief for women or for men"
+    headline = "Too few people to compare wrong occupations of women and men" if verdict == TOO_LITTLE else headline
     which = f"The widest of {len(rows)} differences, " if len(rows) > 1 else ""
     where = _where(widest, branch=within_branches(widest))
     reach = [max(abs(row["low"]), abs(row["high"])) for row in rows if has_interval(row)]

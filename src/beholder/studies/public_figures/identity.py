@@ -88,10 +88,9 @@ def same_labels(images: pl.DataFrame, names: npt.NDArray[np.str_], within: Seque
     every = dict.fromkeys((*LABELS, *(DECLARED if POOL in images.columns else ()), *within))
     labels = [name for name in every if name in images.columns and images[name].n_unique() > 1]
     values = [pl.lit(""), *(pl.col(name).cast(pl.String).fill_null("") for name in labels)]
-    of_person = images.unique("name", keep="first", maintain_order=True).select(
-        pl.col("name").cast(pl.String), pl.concat_str(values, separator="\0").rank("dense") - 1
-    )
-    groups = dict(of_person.iter_rows())
+    of_person = images.unique("name", keep="first", maintain_order=True)
+    same = pl.concat_str(values, separator="\0").rank("dense") - 1
+    groups = dict(of_person.select(pl.col("name").cast(pl.String), same).iter_rows())
     columns = [column for column, name in enumerate(names) if name in groups]
     return SameLabels(labels, np.array(columns, dtype=int), np.array([groups[names[c]] for c in columns], dtype=int))
 
