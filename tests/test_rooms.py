@@ -54,6 +54,13 @@ def test_imports_point_down_and_rooms_do_not_know_each_other():
     assert done.returncode == 0, done.stdout
 
 
+def test_the_drawing_of_the_packages_is_of_those_there_are():
+    code = "import architecture as a; a.draw(); assert {*sum(a.layers(), [])} == {*a.WHAT}, a.layers()"
+    tools = ROOT / "tools"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tools, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_no_import_of_ours_inside_a_function_without_a_reason():
     bare = []
     for path in sorted(SOURCE.rglob("*.py")):

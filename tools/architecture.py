@@ -9,15 +9,17 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
+OUT = ROOT / "docs" / "images" / "architecture.svg"
 WHAT = {
     "cli": "one short module per command",
     "audit": "the straight line", "compare": "where two models differ", "gate": "rules before shipping",
-    "plan": "what a data set can show", "measure": "scores from files", "cost": "what an audit takes",
-    "training": "audits while a model is trained", "verify": "a run measured again",
+    "measure": "scores from files", "cost": "what an audit takes",
+    "training": "audits while a model is trained",
     "site": "pages of many runs", "view": "pictures behind a number",
-    "run": "results, record and report of one audit", "run_folder": "a folder for every run",
+    "run": "results, record and report of one audit", "steps": "what every run goes through",
+    "options": "what an audit is asked", "harness": "tasks for other programs",
     "report": "page, terminal, exports: asks each study for its chapter",
-    "published": "printed numbers beside ours", "calibration": "trials with known truth",
+    "calibration": "trials with known truth",
     "studies": "one room per study",
     "chapter": "findings, tables, charts: what chapters are made of",
     "comparison": "people, groups, strata: one engine, one verdict",
@@ -36,7 +38,7 @@ def layers() -> list[list[str]]:
     """The layers that import-linter holds, from the top."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     rows = next(each["layers"] for each in contracts if each["type"] == "layers")
-    return [[name.strip().removeprefix("beholder.") for name in row.split("|")] for row in rows]
+    return [[name.strip().removeprefix("beholder.").removeprefix("_") for name in row.split("|")] for row in rows]
 
 
 def imports() -> dict[tuple[str, str], int]:
@@ -44,7 +46,7 @@ def imports() -> dict[tuple[str, str], int]:
     graph, counts = grimp.build_graph("beholder", exclude_type_checking_imports=True), {}
     for module in graph.modules:
         for other in graph.find_modules_directly_imported_by(module):
-            pair = tuple([*name.split("."), ""][1] for name in (module, other))
+            pair = tuple([*name.split("."), ""][1].removeprefix("_") for name in (module, other))
             if "" not in pair and pair[0] != pair[1]:
                 counts[pair] = counts.get(pair, 0) + 1
     return counts
@@ -87,4 +89,4 @@ def draw() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "images" / "architecture.svg").write_text(draw(), encoding="utf-8")
+    OUT.write_text(draw(), encoding="utf-8")

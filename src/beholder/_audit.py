@@ -99,8 +99,8 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
         later = sum(len(each.dataset) for mine in todo.values() for each in mine) * (1 + options.perturb)
         for model, name in zip(audited, names, strict=True):
             with _opened(model, options) as scorer:
-                if len(audited) == 1:  # of several models, some may heed an option that others cannot
-                    refuse_unused(scorer, options.load)
+                if model is audited[0]:
+                    refuse_unused([scorer, *audited[1:]], options.load)
                 options = replace(options, store=_store_for(scorer, run))
                 confirm_upload(scorer, inquiries, options)
                 refused = list[NotAskable]()

@@ -29,7 +29,7 @@ from beholder.core.results import KEY, row_key
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS, require_asked
 from beholder.datasets.dataset import Dataset
-from beholder.models.load import load_model
+from beholder.models.load import load_model, refuse_unused
 from beholder.models.spec import ModelSpec
 from beholder.report.comparison import SCHEMA, Comparison, write_comparison
 from beholder.report.scorecard import WHOLES
@@ -142,6 +142,7 @@ def compare_models(
     run.record.digest = run_digest(run, models, inquiries, options)
     named = f"compare-{folder_name(names, run.record.studies)}"
     with run_folder(run.record, options.out, named, file="comparison.json") as (folder, _):
+        refuse_unused([model for model in models if isinstance(model, str)], options.load)
         scored = [_matrices(model, inquiries, options, run) for model in models]
         paired = [
             _paired(inquiry, dict(zip(names, each, strict=True)), options, run, parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from PIL import Image
 
 import beholder
+from beholder._compare import compare_models
+from beholder._options import AuditOptions
 from beholder.core.errors import ModelError, UsageError
-from beholder.models.load import ModelIdentity, as_scorer, load_model
+from beholder.models.load import ModelIdentity, as_scorer, load_model, refuse_unused
 from beholder.models.scorer import Answerer, NullScorer
 from beholder.models.spec import LoadOptions
 from beholder.prompts.prompt_set import Instruction
@@ -147,10 +150,12 @@ def test_a_function_may_answer_questions_in_words_or_with_probabilities(pictures
 @pytest.mark.parametrize(
     ("option", "said"), [({"precision": "bf16"}, "it is float32"), ({"device": "cuda"}, "no device")]
 )
-@pytest.mark.parametrize("model", ["null", brightness])
-def test_what_does_nothing_for_a_model_is_refused(
-    model: Any, option: Any, said: str, tmp_path: Path, undrawn: list[Any]
-):
-    with pytest.raises(UsageError, match=f"does nothing for .*{said}"):
-        beholder.audit(model, "apa", limit=1, out=tmp_path / "run", **option)
-    beholder.audit([model, "null:2"], "apa", limit=1, draws=100, out=tmp_path / "two", store=tmp_path, **option)
+def test_what_does_nothing_for_any_model_is_refused(option: Any, said: str, tmp_path: Path):
+    for models in ("null", brightness, ["null", brightness]):
+        with pytest.raises(UsageError, match=f"does nothing for .*{said}"):
+            beholder.audit(models, "apa", limit=1, out=tmp_path / "run", **option)
+    with pytest.raises(UsageError, match=f"does nothing for null:1.*{said}"):
+        compare_models(["null:1", "null:2"], ["apa"], AuditOptions.of(limit=1, out=tmp_path / "both", **option))
+    heeds = load_model("null")
+    heeds.spec = replace(heeds.spec, name="heeds", adapter="contrastive", precision="bfloat16")
+    refuse_unused(["null", heeds, "no model: never opened"], LoadOptions(**option))

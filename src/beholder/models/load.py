@@ -27,6 +27,7 @@ from beholder.models.spec import AS_SERVED, PRECISIONS, ModelSpec, Module, Proce
 from beholder.models.spec import LoadOptions as LoadOptions
 from beholder.prompts.prompt_set import PLAIN, Instruction
 
+USUAL = {"precision": ("auto",), "device": ("auto", "cpu")}  # what nobody chose
 LONGEST_PART = 255  # bytes of a file's name
 REFERENCE_MODELS = Path(__file__).parents[1] / "glasshouse" / "models"
 
@@ -47,13 +48,22 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
     return twin if options.decode == "gpu" else scorer
 
 
-def refuse_unused(scorer: Scorer, options: LoadOptions) -> None:
-    """Raise for a precision or a device that makes no difference to this model."""
-    own, name = scorer.spec.precision, scorer.spec.name
-    if options.precision not in ("auto", own) and PRECISIONS.get(options.precision) != own:
-        raise UsageError(f"--precision {options.precision} does nothing for {name}: it is {own}. Leave it out.")
-    if options.device not in ("auto", "cpu") and (scorer.spec.adapter in ("null", "function") or own == AS_SERVED):
-        raise UsageError(f"--device {options.device} does nothing for {name}, which no device here runs. Leave it out.")
+def refuse_unused(models: Sequence[str | Scorer], options: LoadOptions) -> None:
+    """Raise for a precision or a device that no model heeds; those named are opened only until one heeds it."""
+    idle = {name for name, usual in USUAL.items() if getattr(options, name) not in usual}
+    why = dict[str, str]()
+    for model in models if idle else ():
+        spec = (load_model(model, options) if isinstance(model, str) else model).spec
+        own = spec.precision
+        if options.precision == own or PRECISIONS.get(options.precision) == own:
+            idle.discard("precision")
+        if spec.adapter not in ("null", "function") and own != AS_SERVED:
+            idle.discard("device")
+        why = {"precision": f"{spec.name}: it is {own}", "device": f"{spec.name}, which no device here runs"} | why
+        if not idle:
+            return
+    for name in sorted(idle & {*why}):
+        raise UsageError(f"--{name} {getattr(options, name)} does nothing for {why[name]}. Leave it out.")
 
 
 def decoding_on_gpu(scorer: Scorer) -> Scorer:
