@@ -29,6 +29,7 @@ from beholder.core.results import SCHEMA as RESULTS
 from beholder.datasets import load_dataset
 from beholder.datasets.content import Part
 from beholder.datasets.images import open_image
+from beholder.report import report
 from beholder.scores.imported import read_harness_log, read_score_file
 from beholder.scores.store import Places
 from beholder.site import build_site
@@ -333,6 +334,19 @@ def test_the_report_grows_no_faster_than_its_rows(tmp_path: Path):
 
     seconds(2)  # imports
     assert seconds(1200) < 5 * seconds(240) + 1.0
+
+
+def test_no_section_has_more_than_40_charts_or_models_in_a_chart(tmp_path: Path):
+    """One chart for each model and level; the last says that there are more, and all say of how many models."""
+    rows = [custom_results(f"model {place}").with_columns(template=pl.lit("mood")) for place in range(45)]
+    twice = [part.with_columns(template=pl.lit("other")) for part in rows]
+    Run(pl.concat([*rows, *twice]), record("clip")).save(tmp_path / "run")
+    (section,) = load_run(tmp_path / "run").report.sections
+    assert len(section.figures) == report.MOST_FIGURES == 40
+    assert {figure.model for figure in section.figures} <= {f"model {place}" for place in range(report.MOST_MODELS)}
+    assert "More of them are not drawn; all numbers are in results.csv." in section.figures[-1].caption
+    assert all("the first 40 of 45 models; all are in results.csv" in each.caption for each in section.figures)
+    assert {finding.model for finding in section.findings} == {f"model {place}" for place in range(45)}
 
 
 @pytest.mark.parametrize("label", ['{"gender": "\\ud800"}', '{"age": 1e999}', '{"age": ' + "9" * 400 + "}", "[" * 9999])

@@ -254,9 +254,11 @@ def deciding_rows(part: pl.DataFrame, metric: str) -> pl.DataFrame:
 def deciding(table: pl.DataFrame) -> pl.DataFrame:
     """The rows that decide: one within strata, where there is one, in place of the published one."""
     within = table.filter(~PLAIN)
+    if within.is_empty():
+        return table
     place = ["model", "dataset", *KEY[:-1]]
     plain = table.filter(PLAIN).join(within.select(place), on=place, how="anti", nulls_equal=True)
-    return pl.concat([plain, within]) if within.height else plain
+    return pl.concat([plain, within])
 
 
 def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:

@@ -121,6 +121,7 @@ DRAWN_LIMITATIONS = (
 NOISE = r"^null(:\d+)?$"  # the names of models whose scores are random
 LONGEST_SLUG = 200
 MOST_FIGURES = 40  # of one study on one data set
+MOST_MODELS = 40  # in a chart
 MOST_ROWS = 1_000  # of a table; the files have all
 PLAIN = Chapter(topics={"results": "Results"})
 
@@ -148,7 +149,7 @@ class Section:
             return f"{self.study.short or self.study.title}'s questions in the embedded world"
         return self.study.title
 
-    @property
+    @cached_property
     def metrics(self) -> list[Metric]:
         """What was measured, in the study's order."""
         measured = set(self.results["metric"])
@@ -158,8 +159,13 @@ class Section:
     def figures(self) -> "list[Figure]":
         """Every chart; made when they are first asked for."""
         with _read_from(self.folder, self.study.name):
-            made = list(islice(self.chapter.figures(self.results), MOST_FIGURES + 1))
+            few, whole = by_model(self.results)[:MOST_MODELS], self.results["model"].n_unique()
+            table = self.results if len(few) == whole else pl.concat([part for _, part in few])
+            made = list(islice(self.chapter.figures(table), MOST_FIGURES + 1))
             made = [figure.titled(self.findings) for figure in made]
+        if len(few) < whole:
+            note = f" Drawn are the first {MOST_MODELS} of {whole:,} models; all are in results.csv."
+            made = [figure._replace(caption=f"{figure.caption}{note}") for figure in made]
         if len(made) > MOST_FIGURES:
             more = f"{made[MOST_FIGURES - 1].caption} More of them are not drawn; all numbers are in results.csv."
             made[MOST_FIGURES - 1 :] = [made[MOST_FIGURES - 1]._replace(caption=more)]

@@ -8,7 +8,7 @@ last printed place. The machinery in `beholder.published` compares the cells wit
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -159,6 +159,7 @@ def alike(printed: Printed, row: Cell) -> tuple[pl.DataFrame, dict[str, int]]:
     return others.filter(pl.Series([reason is None for reason in reasons], dtype=pl.Boolean)), left_out
 
 
+@cache
 def catalogued(name: str) -> str:
     """A printed name as the catalogue of models spells it: papers give one model several names."""
     entry = lookup(name)
