@@ -38,6 +38,7 @@ from beholder.cli.options import read_config
 from beholder.core.results import results_table
 from beholder.datasets import load_dataset
 from beholder.datasets.coco import load as load_coco
+from beholder.datasets.collect import read_names
 from beholder.datasets.content import part_of, read_content
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.faces import load_fairface, load_gras
@@ -48,6 +49,7 @@ from beholder.datasets.visual_genome import load as load_genome
 from beholder.models.contrastive.onnx import TableConfig, read_onnx_config, read_text_table
 from beholder.models.load import load_model
 from beholder.models.predictions import import_predictions
+from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import correct_cells, read_prompts, read_templates
 from beholder.report import drawing
 from beholder.report.comparison import SCHEMA as COMPARISON
@@ -58,6 +60,7 @@ from beholder.report.page import render
 from beholder.report.report import build_report, sensitivity_table
 from beholder.scores.imported import import_scores, read_score_file
 from beholder.scores.score_matrix import Task
+from beholder.scores.store import Store, stored_models, verify_store
 from beholder.studies.custom.study import CUSTOM
 from beholder.studies.disparity.prompts import read_words
 from beholder.studies.exposure.captions import CaptionFile
@@ -497,6 +500,27 @@ def traits(path: Path) -> None:
     oracles.each_from(path, read_traits(path).select("trait", "valence").iter_rows(), every=True)
 
 
+def collected(path: Path) -> None:
+    """The names that are looked up for `data collect`, with what stands beside them."""
+    oracles.each_from(path, read_names(path).iter_rows())
+
+
+def specified(folder: Path) -> None:
+    """What a store says of its models."""
+    store, home = Store(folder), folder / SPEC.digest
+    for each in stored_models(store):
+        if each.name != "unknown":
+            oracles.said_in(home / "spec.json", [each.name, each.revision], "none")
+    if not verify_store(store).problems and (said := oracles.entries_of(home / "spec.json")):
+        names = ("adapter", "weights", "revision", "precision", "settings")
+        oracles.holds(
+            all(said.get(name, getattr(SPEC, name)) == getattr(SPEC, name) for name in names), "another model"
+        )
+
+
+SPEC = ModelSpec("toy", "test", "none", "1", settings={"logit_scale": 10.0})
+
+
 def listed(path: Path, load: Callable[[Path], Dataset], name: str = "") -> None:
     """A list of a published data set."""
     table = load(path.parent).table
@@ -645,6 +669,16 @@ def _datasets() -> list[Target]:
     genome = {"objects.json": json.dumps(GENOME).encode(), "image_data.json": json.dumps(SIZES).encode()}
     lists = {"selected_images_fairface.csv": GRAS, "selected_images_aiface.csv": AIFACE}
     return [
+        *(
+            one(f"names{ending}", data, collected, name=f"collect{ending}")
+            for ending, data in frame_bytes({name: PEOPLE[name] for name in ("name", "gender")}).items()
+        ),
+        Target(
+            "spec.json",
+            f"{SPEC.digest}/spec.json",
+            {f"{SPEC.digest}/spec.json": json.dumps(SPEC.as_dict()).encode()},
+            specified,
+        ),
         one("s.tar", shards()["s.tar"], lambda path: opened(f"wds:{path}"), name="shards.tar"),
         one("s.parquet", shards()["s.parquet"], lambda path: opened(f"hf:{path.parent}"), name="shards.parquet"),
         one("fairface_label_train.csv", FAIRFACE, partial(listed, load=load_fairface), name="fairface"),

@@ -211,7 +211,7 @@ def _model_folders(store: Store) -> list[Place]:
 
 
 def _spec(folder: Place) -> Fields:
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         spec = json.loads((folder / "spec.json").read_text())
         return spec if isinstance(spec, dict) else {}
     return {}
@@ -244,7 +244,7 @@ def _verify_model(store: Store, folder: Place, found: Findings, progress: Progre
         model = ModelSpec(**{name: value for name, value in spec.items() if name != "digest"})
         if model.digest != folder.name:
             found.problems.append(f"{folder / 'spec.json'}: describes another model ({model.name}).")
-    except TypeError:
+    except (TypeError, ValueError):
         found.problems.append(f"{folder / 'spec.json'}: is missing or damaged.")
     shelves = [store.shelf(folder.name, name) for name in ("images", "texts") if (folder / name).is_dir()]
     shelves += [store.shelf(folder.name, "scores", entry.name) for entry in listing(folder / "scores")]

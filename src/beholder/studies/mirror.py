@@ -44,14 +44,8 @@ MANY = 12  # rows above which a table is better opened than shown
 LOW_CEILING = 0.3  # people agree so little that nothing can be corrected for it
 SIDES = ("people_gap", "rating_gap", "rating_departure")  # of people, of the model, of the model less people
 DEVIATIONS = "standard deviations"
-MIRRORS, EXAGGERATES, INVENTS, IGNORES, REVERSES, SOFTENS = KINDS = (
-    "mirrors",
-    "exaggerates",
-    "invents",
-    "ignores",
-    "reverses",
-    "softens",
-)
+KINDS = ("mirrors", "exaggerates", "invents", "ignores", "reverses", "softens")
+MIRRORS, EXAGGERATES, INVENTS, IGNORES, REVERSES, SOFTENS = KINDS
 ANSWERS = {
     INVENTS: "The model sees “{trait}” more in {more} than in {less}, and those who rated the faces do not.",
     EXAGGERATES: "The model sees “{trait}” more in {more} than in {less}, by more than those who rated the faces.",

@@ -228,6 +228,15 @@ def test_the_planted_gaps_are_those_of_the_captions():
     assert [round(100 * implied_gap(part), 1) for part in ("doctors", "judges")] == [54.3, 0.0]
 
 
+@pytest.mark.parametrize(("p_value", "said"), [(0.01, True), (0.5, False)])
+def test_a_difference_found_where_none_was_planted_is_said_to_be_the_models_own(p_value: float, said: bool):
+    row = Row("pairs.gap", -0.007, 30, "probability", "gender", "man", "woman", None, "judges", p_value=p_value)
+    row = row._replace(verdict=DIFFERENCE if said else NONE_FOUND)
+    results = results_table([row], study="pairs", model="glasshouse/contrastive", dataset="glasshouse-pairs")
+    (found,) = [each for each in CHAPTER.findings(results) if each.kind == "planted"]
+    assert ("training left that" in found.sentence) == said
+
+
 def test_the_drawn_pairs_are_alike_but_for_presentation():
     table = load_dataset("glasshouse-pairs").table
     assert table.height == 240

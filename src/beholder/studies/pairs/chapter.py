@@ -170,6 +170,8 @@ def _planted(part: pl.DataFrame) -> Iterator[Finding]:
         texts = [f"{row['template']}: planted {points(row['planted'])}, found {points(row['value'])}" for row in rows]
         headline = f"The audit finds every planted gap within {off} points"
         sentence = f"Men less women, in points; {'; '.join(texts)}."
+        if any(row["verdict"] == DIFFERENCE and row["planted"] == 0 for row in rows):
+            sentence += " Where 0 was planted the model itself is a little off: training left that, not the captions."
         yield finding(rows[0], "planted", headline, sentence, verdict=FACT, more=rows[1:])
 
 
