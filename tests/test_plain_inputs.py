@@ -124,6 +124,18 @@ def test_a_table_in_memory_is_a_data_set(people: Callable[..., Path], tmp_path: 
         run = beholder.audit(glow, frame, out=tmp_path / kind, **common, **column)
         assert_frame_equal(run.results.drop("dataset"), expected)
         assert run.scores().height == 24
+        notes = [str(each["notes"]) for each in run.record.datasets]
+        assert ["cannot be viewed or verified" in each for each in notes] == [kind != "data set"]
+
+
+def test_scores_of_a_run_have_its_mapped_labels(tmp_path: Path):
+    pictures = [Image.new("RGB", (8, 8), (shade, 0, 0)) for shade in (10, 90, 170, 250)]
+    frame = pl.DataFrame({"image": pictures, "gender": ["m", "Herr", "f", "f"]})
+    asked: dict[str, Any] = {"prompts": ["kind", "cold"], "by": "gender", "draws": 100, "store": tmp_path / "store"}
+    run = beholder.audit(
+        "null", frame, out=tmp_path / "run", map=["gender: m, Herr = man", "gender: f = woman"], **asked
+    )
+    assert set(run.scores()["gender"]) == {"man", "woman"}
 
 
 NOT_TABLES: dict[str, tuple[Any, str]] = {

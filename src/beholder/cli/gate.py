@@ -18,11 +18,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from beholder._gate import NO_WORSE, Verdict, judge_folder, read_rules
-from beholder.chapter.numbers import number
+from beholder.chapter.numbers import ENDLESS, number
 from beholder.cli.audit import paired_differences
 from beholder.cli.console import note, out, say_json
 from beholder.cli.options import LATEST, run_or_latest
 from beholder.comparison.family import NOT_MEASURED, TOO_LITTLE
+from beholder.comparison.means import OPEN
 from beholder.core.errors import BeholderError, first_line
 from beholder.core.files import write_whole
 from beholder.core.record import version
@@ -104,9 +105,10 @@ def number_of(one: Verdict) -> str:
     named = " ".join(filter(None, (f"{row['model']}:" if row.get("model") else "", place(row))))
     if row.get("value") is None:
         return f"{named} absent".strip()
-    interval = "" if row.get("low") is None or "first" in row else f" ({row['low']:.3g} to {row['high']:.3g})"
+    bounds = [] if row.get("low") is None or "first" in row else [row["low"], row["high"]]
+    interval = " to ".join(ENDLESS if bound >= OPEN else f"{bound:.3g}" for bound in bounds)
     before = f"{row['first']:.3g} → " if row.get("first") is not None else ""
-    return f"{named} {before}{row['value']:.3g}{interval}".strip()
+    return f"{named} {before}{row['value']:.3g}{interval and f' ({interval})'}".strip()
 
 
 def as_record(verdicts: Sequence[Verdict]) -> dict[str, object]:

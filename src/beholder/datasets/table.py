@@ -25,6 +25,7 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.folder import IMAGE_COLUMNS, OWN
 from beholder.datasets.images import is_transparent
 
+PASSING = "a table in memory: once this program ends, this run cannot be viewed or verified, as one of a folder can be"
 HELD: dict[str, Dataset] = {}
 
 
@@ -74,7 +75,7 @@ def _read(data: Any, image: str) -> Dataset:
     table = table.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     table = pl.DataFrame({"image_id": ids, "uri": uris}).hstack(table)
     revision = digest([table.drop("uri").hash_rows().to_list(), pictures])
-    return Dataset(f"table:{revision[:8]}", revision, OWN, table)
+    return Dataset(f"table:{revision[:8]}", revision, OWN, table, notes=(PASSING,))
 
 
 def _parts(data: Any) -> tuple[list[str], Callable[[str], Iterable[Any]], Callable[[str], pl.DataFrame]]:

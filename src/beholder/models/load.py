@@ -55,10 +55,8 @@ def refuse_unused(models: Sequence[str | Scorer], options: LoadOptions) -> None:
     for model in models if idle else ():
         spec = (load_model(model, options) if isinstance(model, str) else model).spec
         own = spec.precision
-        if options.precision == own or PRECISIONS.get(options.precision) == own:
-            idle.discard("precision")
-        if spec.adapter not in ("null", "function") and own != AS_SERVED:
-            idle.discard("device")
+        idle -= {"precision"} if own in (options.precision, PRECISIONS.get(options.precision)) else set()
+        idle -= {"device"} if spec.adapter not in ("null", "function") and own != AS_SERVED else set()
         why = {"precision": f"{spec.name}: it is {own}", "device": f"{spec.name}, which no device here runs"} | why
         if not idle:
             return

@@ -41,7 +41,8 @@ from beholder.core.record import Record
 from beholder.core.remote import RemotePath
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset, own_data, require_asked
-from beholder.datasets.dataset import Dataset, ImageDigests
+from beholder.datasets.dataset import Dataset, ImageDigests, column_in
+from beholder.datasets.labels import Map, mapped
 from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
@@ -335,7 +336,7 @@ class Scored(NamedTuple):
 def recorded(record: Record, prompts: pl.DataFrame, places: Places) -> Iterator[Scored]:
     """Everything that a run asked of models; scores made elsewhere are not in a store."""
     for entry in record.datasets:
-        dataset, root = _opened(entry, places)
+        dataset, root = _opened(entry, places, record.settings.get("map") or {})
         asked = prompts.filter(dataset=dataset.name)
         for (study, name), table in asked.group_by(["study", "set"], maintain_order=True):
             for asked_so in _ways(table.select(list(PROMPT))):
@@ -359,13 +360,14 @@ def recorded_specs(record: Record) -> dict[str, list[ModelSpec]]:
     return {spec.name: [each for each in specs if each.name == spec.name] for spec in specs}
 
 
-def _opened(entry: Fields, places: Places) -> tuple[Dataset, Path | None]:
+def _opened(entry: Fields, places: Places, maps: Mapping[str, Map]) -> tuple[Dataset, Path | None]:
     """A data set of the record, and the folder that its pictures must lie in."""
     name, origin = str(entry.get("name")), str(entry.get("origin"))
     source = name if name in DATASETS else origin
     if not places.asked:
         require_asked(source, places.data)
     dataset = load_dataset(source, places.data, places.settings)
+    dataset = mapped(dataset, {name: maps[name] for name in maps if column_in(dataset.table, name) in dataset.table})
     if source in DATASETS and DATASETS[source].embedded:
         return dataset, None
     root = places.data if source in DATASETS else Path(own_data(source)[1])
