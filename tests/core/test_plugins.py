@@ -146,5 +146,5 @@ def test_a_model_of_an_installed_package_goes_by_its_name(tmp_path: Path):
     )
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["null:5", "7", "True"]
+    assert done.stdout.split() == ["null:5", "10", "True"]
     assert "The study 'lost' of the package noisy cannot be loaded: ModuleNotFoundError" in done.stderr

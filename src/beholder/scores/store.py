@@ -39,9 +39,10 @@ from beholder.core.files import Place, cache_folder, is_dead, listing, place, re
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.remote import RemotePath
+from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset, own_data, require_asked
-from beholder.datasets.dataset import Dataset, ImageDigests, column_in
+from beholder.datasets.dataset import Dataset, ImageDigests
 from beholder.datasets.labels import Map, mapped
 from beholder.models.scorer import cosines
 from beholder.models.spec import ModelSpec
