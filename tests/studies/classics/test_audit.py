@@ -23,6 +23,7 @@ from beholder.models.spec import ModelSpec
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.classics.chapter import planted
 from beholder.studies.classics.classes import class_rows
+from beholder.studies.classics.images import image_rows
 from beholder.studies.classics.prompts import DRAWN, FACES, HURTFUL, IMAGE_TESTS, retrieval_prompts
 from beholder.studies.study import MeasureOptions
 
@@ -121,6 +122,15 @@ def test_an_image_encoder_is_asked_the_image_tests_and_the_rest_is_left_out(fold
     run = audit(Encoder(), folder)
     assert set(run.results["metric"]) == {"classics.image_association", "classics.image_p"}
     assert any("no text tower" in line for line in json.loads((folder / "run" / "run.json").read_text())["left_out"])
+
+
+def test_an_image_test_without_a_picture_of_a_group_is_left_out():
+    shown = IMAGE_TESTS[0][1:]
+    table = pl.DataFrame({"image_id": [f"{name}.jpg" for name in shown], "category": shown})
+    prompts = pl.DataFrame({"prompt_id": table["image_id"], "text": table["image_id"]})
+    cosines = np.random.default_rng(1).normal(size=(4, 4, 1))
+    cosines[0] = np.nan
+    assert list(image_rows(ScoreMatrix("pictures", table, prompts, ("cosine",), cosines), MeasureOptions())) == []
 
 
 def test_where_nothing_can_be_asked_the_reason_is_the_error(folder: Path):

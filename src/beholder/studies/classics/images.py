@@ -38,7 +38,8 @@ def image_rows(matrix: ScoreMatrix, options: MeasureOptions) -> Iterator[Row]:
         a, b = (cells[:, (asked == name).fill_null(False).to_numpy()] for name in test[3:])
         near = nearness(a, b)
         x, y = (near[(of == name).to_numpy() & ~np.isnan(near)] for name in test[1:3])
-        made.append((test, x, y, People(np.arange(len(x) + len(y)))))
+        if len(x) and len(y):
+            made.append((test, x, y, People(np.arange(len(x) + len(y)))))
     yield from tested(made, options)
 
 
