@@ -13,7 +13,7 @@ from beholder._audit import audit_models
 from beholder._measure import measure_scores
 from beholder._options import AuditOptions
 from beholder._run import load_run
-from beholder.core.errors import DataError, UnknownName
+from beholder.core.errors import DataError, ModelError, UnknownName
 from beholder.core.results import SCHEMA
 from beholder.models.scorer import NullScorer
 from beholder.prompts.prompt_set import Instruction, prompt_set
@@ -37,6 +37,13 @@ def test_a_run_leaves_results_a_record_and_a_page(options: AuditOptions):
     assert run.results.schema == pl.Schema(SCHEMA)
     assert run.results.equals(pl.read_parquet(options.out / "results.parquet"))
     assert pl.read_csv(options.out / "results.csv").height == run.results.height
+
+
+def test_an_unknown_model_is_told_before_another_is_asked(options: AuditOptions):
+    with pytest.raises(UnknownName, match="no model 'gras'"):
+        audit_models(["null", "gras"], [custom_study(WORDS)], options)
+    assert not options.out.exists()
+    assert not options.store.exists()
 
 
 def test_a_run_can_be_read_again(options: AuditOptions):
@@ -72,8 +79,8 @@ def test_bad_pictures_are_listed_in_the_record(options: AuditOptions):
 
 
 def test_finished_models_are_kept_when_a_later_one_fails(options: AuditOptions):
-    with pytest.raises(UnknownName):
-        audit_models(["null", "no such model!"], [custom_study(WORDS)], options)
+    with pytest.raises(ModelError, match="nowhere"):
+        audit_models(["null", "./nowhere"], [custom_study(WORDS)], options)
     assert load_run(options.out).results["model"].unique().to_list() == ["null"]
 
 

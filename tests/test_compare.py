@@ -112,13 +112,13 @@ def test_models_that_differ_by_noise_alone_are_seldom_called_different(compared:
 def test_values_are_those_of_an_audit(
     compared: Any, monkeypatch: pytest.MonkeyPatch, options: AuditOptions, tmp_path: Path
 ) -> None:
-    plain, shifted = Shifted("plain"), Shifted("shifted", "chef", 0.2)
+    plain, shifted = Shifted("null:1"), Shifted("null:2", "chef", 0.2)
     table = compared(plain, shifted).table
-    monkeypatch.setattr(load, "load_model", lambda name, _: {"plain": plain, "shifted": shifted}[name])
+    monkeypatch.setattr(load, "load_model", lambda name, _: {"null:1": plain, "null:2": shifted}[name])
     monkeypatch.setattr("beholder._audit.load_model", load.load_model)
-    results = audit_models(["plain", "shifted"], ["apa"], replace(options, out=tmp_path / "audit")).results
+    results = audit_models(["null:1", "null:2"], ["apa"], replace(options, out=tmp_path / "audit")).results
     keys = ["metric", "subset", "group", "concept", "template", "variant"]
-    for column, model in (("first", "plain"), ("second", "shifted")):
+    for column, model in (("first", "null:1"), ("second", "null:2")):
         both = table.join(results.filter(pl.col("model") == model), on=keys, nulls_equal=True)
         assert both.height == table.height
         assert both[column].to_list() == pytest.approx(both["value"].to_list(), abs=1e-12)

@@ -22,7 +22,16 @@ from beholder._steps import confirm_upload, filled, measure, new_run, report_rou
 from beholder.core.errors import NotAskable, UsageError
 from beholder.core.files import Place
 from beholder.core.progress import followed_by
-from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, load_model, refuse_unused
+from beholder.models.load import (
+    Kind,
+    Model,
+    ModelIdentity,
+    as_scorer,
+    decoding_on_gpu,
+    load_model,
+    refuse_unused,
+    way_to_open,
+)
 from beholder.models.scorer import Scorer
 from beholder.models.spec import device_names
 from beholder.scores.scoring import on_ray
@@ -90,6 +99,8 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
     embedded = dict.fromkeys(name for study in asked for name in study.asks.reference_models)
     audited: list[str | Scorer] = list(models or embedded)
     names = [each if isinstance(each, str) else each.spec.name for each in audited]
+    for name in (each for each in audited[1:] if isinstance(each, str)):
+        way_to_open(name, options.load)  # an unknown one is told before the first is opened
     todo = {name: [each for each in inquiries if models or name in each.study.asks.reference_models] for name in names}
     digests = [each if isinstance(each, str) else each.spec.digest for each in audited]
     run.record.digest = run_digest(run, digests, inquiries, options)

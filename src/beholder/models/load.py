@@ -11,6 +11,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -103,29 +104,34 @@ def _on_several(name: str, options: LoadOptions, devices: list[str]) -> Scorer:
 
 
 def _opened(name: str, options: LoadOptions) -> Scorer:
+    return way_to_open(name, options)()
+
+
+def way_to_open(name: str, options: LoadOptions) -> Callable[[], Scorer]:
+    """What opens a model, by the form of its name; an error for a name that no model can have. Nothing is opened."""
     parts = [part.encode("utf-8", "replace") for part in name.split("/")]
     if "\0" in name or max(map(len, parts)) > LONGEST_PART or (not name.isprintable() and not Path(name).is_dir()):
         shown = name[:60].encode("unicode_escape").decode()
         raise ModelError(f"'{shown}' is not the name of a model: it is too long, or has invalid characters.")
     scheme, colon, rest = name.partition(":")
     if name == "null" or (colon and scheme in FAMILIES and FAMILIES[scheme].form):
-        return FAMILIES[scheme].open(rest, options)
+        return partial(FAMILIES[scheme].open, rest, options)
     if name.startswith("glasshouse/"):
         if name not in reference_models():
             raise UnknownName("reference model", name, reference_models())
-        return open_folder(REFERENCE_MODELS / name.removeprefix("glasshouse/"), name, options)
+        return partial(open_folder, REFERENCE_MODELS / name.removeprefix("glasshouse/"), name, options)
     folder = Path(os.path.expanduser(name))
     if name and (folder / "image.onnx").is_file():
-        return FAMILIES["onnx"].open(name, options)
+        return partial(FAMILIES["onnx"].open, name, options)
     if name and folder.is_dir():
-        return open_folder(folder, name.rstrip("/"), options)
+        return partial(open_folder, folder, name.rstrip("/"), options)
     if entry := lookup(name):  # a printed name may look like a folder (ViT-B/32 w/ L2B) or a hub id (ViT-B/32)
-        return _open_entry(entry, options)
+        return partial(_open_entry, entry, options)
     if name.startswith(("/", "./", "../", "~")) or name.count("/") > 1 or name in (".", ".."):
-        return open_folder(folder, name.rstrip("/"), options)  # can only be a folder: the error says what is missing
+        return partial(open_folder, folder, name.rstrip("/"), options)  # only a folder: the error says what is missing
     owner, slash, model = name.partition("@")[0].partition("/")
     if owner and slash and model and ":" not in name:
-        return _open_hub(name, options)
+        return partial(_open_hub, name, options)
     raise UnknownName("model", name, [*name_forms(), *reference_models(), *nearest(name)])
 
 
