@@ -27,6 +27,7 @@ PLACEHOLDER = re.compile(r"\b(DIR|RUN)\b|\bMODEL\b|/data/|[\w-]+/[\w.-]+|onnx:|o
 ELSEWHERE = (
     *("visual-genome", "--plugin", "beholder bench", "glasshouse", "data verify", "data fetch", "beholder view"),
     *("LAST-RUN", "new-checkpoint", "wandb", "mlflow", "people.csv", "data collect", "replicate --run"),
+    *("dinov2", "measure logs/", "inspect_ai_own_prompts", "folder:PATH", "photographs="),
 )
 """Commands that need data or libraries we do not have, and commands that other tests run."""
 LITTLE = {"audit": ["--limit", "2", "--draws", "100"], "measure": ["--draws", "100"]}

@@ -29,6 +29,7 @@ BLOCK = re.compile(
 NEEDS_MORE = re.compile(
     r"\b(DIR|MODEL|RUN|PICTURE|CLIP|BRIDGE)\b|/data/|openai[:/]|onnx:|--data data|bridge-vlm|\.parquet|[\"']|"
     r"\b(google|llava-hf|Qwen|Salesforce|identity\.csv|traits\.csv|albef|my-vlm)\b|calibrate|bench\b|cuda|mine\.py|"
+    r"VLbias|bias-run|--with-photographs|"
     r"audit (glasshouse/\w+ )?--study (perception|gras|disparity)"
 )
 """A command with one of these needs a model, photographs, scores or minutes, or is part of `make demo`."""

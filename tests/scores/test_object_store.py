@@ -155,9 +155,9 @@ def test_a_run_goes_on_in_the_middle_of_a_shard(
         fetched.append(f"{uri}#{start}")
         return read(uri, start, end)
 
-    def noted_group(path: str, number: int, column: str) -> Any:
+    def noted_group(path: str, stamp: str | None, number: int, column: str) -> Any:
         fetched.append(f"{path}#{number}")
-        return group(path, number, column)
+        return group(path, stamp, number, column)
 
     if machine == "this" and layout == "tars":  # a tar that did not change is not looked through again
         monkeypatch.setattr("beholder.datasets.content.open_binary", lambda path, block: 1 / 0)
