@@ -44,7 +44,7 @@ def test_every_listed_architecture_is_known_as_one_that_answers_in_words() -> No
     assert [one for one in told if family_of(one).name != "generative"] == []
 
 
-@pytest.mark.filterwarnings("ignore:.*image_patches", "ignore:__array__ implementation")  # transformers' own
+@pytest.mark.filterwarnings("ignore:.*image_patches", "ignore:__array__ implementation", "ignore:.*pixel_values_images")
 @pytest.mark.parametrize("model_type", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_the_sweep_finds_what_the_list_says(model_type: str, tmp_path: Path) -> None:
     (case,) = (case for case in generative.cases() if case.model_type == model_type)
