@@ -78,6 +78,8 @@ def rows_of(path: Path) -> list[dict[str, Any]] | None:
                     [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(row)]
                 )
         best = max(tables, key=lambda rows: len(rows[0]))
+        if text.count('"') % 2 or len({*map(str.strip, best[0])}) < len(best[0]):  # read in as many ways as readers
+            return None
         return [dict(zip(map(str.strip, best[0]), row, strict=False)) for row in best[1:]]
     except (ValueError, IndexError, pa.ArrowException, OSError, TypeError, RecursionError):
         return None
@@ -94,14 +96,12 @@ def each_from(path: Path, read: Iterable[Iterable[object]], *, every: bool = Fal
         return
     names = {plain(name) for row in rows[:1] for name in row} if header else set()
     known = [{plain(value) for value in row.values()} | names for row in rows]
-    count = 0
+    empty = full = 0  # a row whose cells are all empty may be left out of `rows`
     for values in read:
         cells = {plain(value) for value in values} - {None}
-        if not cells:  # an empty row is none
-            continue
-        count += 1
-        holds(any(cells <= row for row in known), f"{path.name}: no row holds {sorted(map(str, cells))}")
-    holds(not every or count == len(rows), f"{path.name}: {count} rows of {len(rows)}")
+        empty, full = empty + (not cells), full + bool(cells)
+        holds(not cells or any(cells <= row for row in known), f"{path.name}: no row holds {sorted(map(str, cells))}")
+    holds(not every or full <= len(rows) <= full + empty, f"{path.name}: {full} to {full + empty} rows of {len(rows)}")
 
 
 def cells_from(path: Path, images: list[str], prompts: list[str], values: np.ndarray) -> None:
