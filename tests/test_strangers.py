@@ -444,7 +444,7 @@ def test_an_id_that_is_a_time_beyond_all_calendars_is_told(column: str, kind: pa
 def test_a_column_whose_name_is_a_pattern_is_told(name: str, tmp_path: Path):
     (tmp_path / "a.png").write_bytes(RED)
     (tmp_path / "people.csv").write_text(f"image,gender,{name}\na.png,woman,1\n")
-    with pytest.raises(DataError, match="has the name of a pattern"):
+    with pytest.raises(DataError, match="has the form of a search pattern"):
         load_dataset(f"folder:{tmp_path}")
 
 

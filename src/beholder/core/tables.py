@@ -107,7 +107,7 @@ def with_plain_names(table: pl.DataFrame, path: str) -> pl.DataFrame:
         same = ", ".join(repr(name) for name, plain in names.items() if plain == twice)
         raise DataError(f"{path}: the columns {same} have the same name. Rename one of them.")
     if strange := [name for name in table.columns if name == "*" or (name[:1], name[-1:]) == ("^", "$")]:
-        raise DataError(f"{path}: the column {strange[0]!r} has the name of a pattern. Rename it.")
+        raise DataError(f"{path}: the column {strange[0]!r} has the form of a search pattern (`*`, `^…$`). Rename it.")
     return table.rename(names)
 
 
