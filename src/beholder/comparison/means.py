@@ -427,7 +427,7 @@ def levels_of(
 
 
 def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tuple[Array, Array]:
-    """Bounds of the first mean over the second, from the test that decides (Fieller), which leave out 1 if it does."""
+    """Bounds of the first mean over the second (Fieller), which leave out 1 where the test does, and nowhere else."""
     # The test asks for which r the first less r times the second could be 0. Open-ended where the second may be 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.where(part.error[row] > 0, judged.margin[row] / part.error[row], 0.0)
@@ -439,8 +439,8 @@ def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tu
         high = np.where(square > 0, (top * bottom + root) / square, OPEN)
     low, high = np.where(free > 0, np.maximum(low, 0.0), 0.0), np.minimum(high, OPEN)
     found, above = judged.found[row], top > bottom
-    low = np.where(found & above, np.maximum(low, 1.000001), low)
-    high = np.where(found & ~above, np.minimum(high, 0.999999), high)
+    low = np.where(found & above, np.maximum(low, 1.000001), np.where(found, low, np.minimum(low, 1.0)))
+    high = np.where(found & ~above, np.minimum(high, 0.999999), np.where(found, high, np.maximum(high, 1.0)))
     unknown = np.isnan(judged.margin[row])
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
