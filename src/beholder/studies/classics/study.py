@@ -131,7 +131,8 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     woman, people = (images["gender"] == "woman").to_numpy(), people_of(images)
     order = np.concatenate([np.flatnonzero(woman), np.flatnonzero(~woman)])
     near, test = scores[:, 0] - scores[:, 1], ImageTest("made", "woman", "man", "even", "odd")
-    yield from tested([(test, near[woman], near[~woman], people.rows(order))], options)
+    there = 0 < woman.sum() < len(woman)  # few people may all lack a score
+    yield from tested([(test, near[woman], near[~woman], people.rows(order))] if there else [], options)
 
 
 JUDGED = tuple(f"classics.{name}" for name in ("share_gap", "belief_gap", "retrieved_gap", "place_gap"))
