@@ -172,12 +172,9 @@ def _measured(world: World, options: MeasureOptions) -> Iterator[Row]:
 
 def _turned_race(table: pl.DataFrame) -> pl.Series:
     """Race, moved on by two people within each gender: unbalanced as before, but not the same label as the source."""
-    people = table.unique("person", maintain_order=True)
-    race = people["race"].to_numpy().copy()
-    for gender in people["gender"].unique():
-        mine = (people["gender"] == gender).to_numpy()
-        race[mine] = np.roll(race[mine], 2)
-    return table.select(pl.col("person").replace_strict(people["person"], pl.Series(race))).to_series()
+    turned = pl.col("race").gather((pl.int_range(pl.len()) + pl.len() - 2) % pl.len()).over("gender")
+    people = table.unique("person", maintain_order=True).select("person", race=turned)
+    return table.select("person").join(people, on="person", how="left", maintain_order="left")["race"]
 
 
 BY_GENDER = ("largest_gap", "other_gap", "attribute", "gap", "valence_share", "valence")

@@ -16,7 +16,7 @@ from beholder.chapter import charts as form
 from beholder.chapter.chart_style import QUIET, SERIES, legend_columns, series_shapes
 from beholder.chapter.charts import Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
-from beholder.chapter.numbers import Result, listed
+from beholder.chapter.numbers import Result, decimal, listed
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.groups import CROSSING
 from beholder.core.types import Entry
@@ -25,7 +25,7 @@ from beholder.studies.perception import findings
 from beholder.studies.perception.bias import AT_REST
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
-from beholder.studies.perception.findings import attribute, decimal, dimension, factor, group, how_many
+from beholder.studies.perception.findings import attribute, dimension, factor, group, how_many
 from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import EVERYONE, MEAN
 
