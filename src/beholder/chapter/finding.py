@@ -261,9 +261,9 @@ def deciding(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([plain, within])
 
 
-def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
-    """The first row of a metric with these column values, if there is one."""
-    table = metric_rows(part, metric).filter(**where)
+def one_row(part: pl.DataFrame, metric: str, *, decides: bool = False, **where: str) -> Result | None:
+    """The first row of a metric with these column values, or of those that decide, if there is one."""
+    table = (deciding_rows if decides else metric_rows)(part, metric).filter(**where)
     return table.row(0, named=True) if table.height else None
 
 

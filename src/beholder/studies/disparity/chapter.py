@@ -129,7 +129,7 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
         published, width, chance, found = (
             one_row(compared, metric) for metric in ("mean_ap_gap", "gap_spread", "gap_spread_expected", "gaps_shown")
         )
-        matched = findings.decided(compared, "mean_ap_gap_matched")
+        matched = one_row(compared, "mean_ap_gap_matched", decides=True)
         count = f"{int(found['value'])} of {found['n']}" if found else ABSENT
         yield {"images": f"{pair.less}, as published", "mean": points_cell(published), "row": published, **empty}
         yield {"images": pair.less, "mean": points_cell(matched), "row": matched, "p": p_cell(matched), "found": count}

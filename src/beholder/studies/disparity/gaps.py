@@ -307,8 +307,7 @@ def _difference_rows(data: ConceptScores, pair: Sides, table: Cells, metric: str
     unit, meaning = MEASURED[metric]
     known = ~np.isnan(table)
     sizes = np.stack([known[data.sets[side]].sum(axis=0) for side in pair.both])
-    with np.errstate(invalid="ignore"):
-        means = np.stack([np.where(known, table, 0.0)[data.sets[side]].sum(axis=0) for side in pair.both]) / sizes
+    means = np.stack([_mean(table[data.sets[side]], axis=0) for side in pair.both])
     for column in np.flatnonzero(sizes.all(axis=0)).tolist():
         concept, (first, second) = data.concepts[column], means[:, column].tolist()
         for index, group in enumerate((pair.group, pair.against)):

@@ -135,8 +135,7 @@ def _bar_labels(made: Rows, headings: Rows, y: alt.Y) -> Iterator[Any]:
 
 def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     table, traits = phrases.deviations(part), phrases.traits_in_order(part)
-    groups = list(dict.fromkeys(table["group"]))
-    if len(groups) < 3:  # one of two columns would mirror the other
+    if table["group"].n_unique() < 3:  # one of two columns would mirror the other
         return
     found = pl.col("concept").is_in(phrases.gaps(part).filter("found")["concept"].to_list())
     cells = table.select("group", value="points", trait="concept", found=found.cast(pl.Int64))
@@ -151,7 +150,7 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
     rows, headings = cells.to_dicts(), [f"{kind} traits:" for kind in traits]
     down: Entry = {"down": "trait", "lines": lines, "headings": headings, "room": 12}
-    drawing = charts.heatmap(rows, **down, tips=tips, across="group", columns=groups)
+    drawing = charts.heatmap(rows, **down, tips=tips, across="group")
     yield Figure("deviations", title, caption, drawing, "traits")
 
 

@@ -346,13 +346,12 @@ def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
 
 def _seed_rows(judged: Judged) -> Iterator[Row]:
     """Every seed's neutral cosine in every group: the points of the study's Fig. S.14."""
-    table = judged.images.select(seed=pl.col(SEED).cast(pl.String)).with_columns(
-        value=pl.Series(judged.neutral), code=pl.Series(judged.finest.codes)
-    )
+    seeds, groups = pl.col(SEED).cast(pl.String), judged.finest
+    table = judged.images.select(seed=seeds, value=pl.Series(judged.neutral), code=pl.Series(groups.codes))
     means = table.filter(pl.col("code") >= 0).group_by("seed", "code").agg(pl.col("value").mean(), n=pl.len())
     for seed, code, value, n in means.sort("code", "seed").iter_rows():
-        row = Row("perception.neutral_seed", value, n, judged.unit, judged.finest.attribute, template=seed)
-        yield row._replace(group=judged.finest.names[code])
+        row = Row("perception.neutral_seed", value, n, judged.unit, groups.attribute, template=seed)
+        yield row._replace(group=groups.names[code])
 
 
 def _correlated(row: Row, a: Array, b: Array) -> Row:

@@ -30,7 +30,7 @@ from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import EVERYONE, MEAN
 
 LANE, BOX = 10, 26  # pixels of a lane of dots, and of a box
-LABEL, LETTER = 180, 6.8  # the most pixels that a name may take on an axis, and about how many a letter takes
+LABEL = 180  # the most pixels that the name of a dimension may take
 KINDS = {"protected": "#d9822b", "not protected": "#4c86c0"}
 FAINT = 0.12
 MANY, SHORT = 4, 20  # more names than these stand in two columns, if each has no more letters than these
@@ -38,12 +38,6 @@ MANY, SHORT = 4, 20  # more names than these stand in two columns, if each has n
 
 def numbers(*names: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", format=".3f") for name in names or form.NUMBERS]
-
-
-def down(rows: Rows, name: str, **axis: Any) -> alt.Y:
-    """Names from top to bottom, with room for long ones."""
-    room = min(LABEL, LETTER * max(map(len, order(rows, name)))) + 8
-    return form.names_down(rows, name, labelLimit=LABEL, minExtent=room, **axis)
 
 
 def _highlight(rows: Rows, **symbol: Any) -> tuple[form.Series, Any, Any]:
@@ -59,7 +53,8 @@ def group_dots(rows: Rows, title: str) -> Layers:
     names, first = order(rows, "group"), rows[0]["dimension"]
     marks, shown, picked = _highlight(rows)
     lanes = alt.YOffset("group:N", sort=names)
-    place = {"y": down(rows, "dimension"), "yOffset": lanes, "opacity": shown, "color": marks.colour}
+    y = form.names_down(rows, "dimension", labelLimit=LABEL)
+    place = {"y": y, "yOffset": lanes, "opacity": shown, "color": marks.colour}
     base = chart(rows).encode(**place)
     tooltip = ["dimension:N", "group:N", *numbers(), "n:Q"]
     dots = base.mark_point(filled=True, size=42, aria=False).encode(
@@ -338,7 +333,8 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
         tooltip = ["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")]
         colour, x = series(rows, "attribute", colours, columns=2).colour, Axis("per cent of the spread").x().stack(True)
         bars = chart(rows).mark_bar(aria=False).encode(x=x, order="order:Q")
-        bars = bars.encode(y=down(rows, "dimension"), color=colour, tooltip=tooltip)
+        y = form.names_down(rows, "dimension", labelLimit=LABEL)
+        bars = bars.encode(y=y, color=colour, tooltip=tooltip)
         explained = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
         means = explained.agg(pl.col("value").mean())
         most, share = ("attributes", 0.0) if means.is_empty() else means.sort("value", descending=True).row(0)
