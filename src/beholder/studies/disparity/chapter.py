@@ -78,7 +78,8 @@ def _lines(part: pl.DataFrame, base: Base, both: Sequence[str], compared: Iterab
     lines = []
     for model, rows in by_model(part):
         for pair in findings.pairs(rows):
-            tables = {(metric, 0): findings.by_concept(findings.of_pair(rows, pair), metric) for metric in compared}
+            own = findings.of_pair(rows, pair)
+            tables = {(metric, 0): by_column(metric_rows(own, metric), "concept") for metric in compared}
             for metric in both:
                 tables[metric, 0], tables[metric, 1] = findings.sides(rows, metric, pair)
             for row in base(rows, pair):

@@ -112,13 +112,9 @@ def ends(table: pl.DataFrame, count: int) -> list[Result]:
     return [*above.to_dicts(), *below.to_dicts()]
 
 
-def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
-    return queries.by_column(metric_rows(part, metric), "concept")
-
-
 def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
     """A metric of both groups of a pair, each by concept; the rest has no rows of its own."""
-    return [by_concept(part.filter(group=name), metric) for name in pair.names]
+    return [queries.by_column(metric_rows(part.filter(group=name), metric), "concept") for name in pair.names]
 
 
 def root(squared: float) -> float:

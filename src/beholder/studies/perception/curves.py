@@ -90,7 +90,7 @@ def _adjusted_rows(judged: Judged, groups: Groups, values: Array) -> Iterator[Ro
             means = cells.value.reshape(len(groups.names), count, -1)[both][:, usable]
             gaps = np.average(means[0] - means[1], axis=0, weights=weights)
             note = "at equal shares of the other labels, weighted by images; describes"
-            for row in judged.by_concept("adjusted_gap", gaps, n, first):
+            for row in judged.dimension_rows("adjusted_gap", gaps, n, first):
                 yield row._replace(subset=groups.attribute, against=second, note=note)
 
 
@@ -245,7 +245,7 @@ def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             if judged.designed:
                 fits_of = fits_by_group(part, attribute, groups, DEGREES[metric])
                 own = ((name, fit.values.mean(axis=0), fit.sets) for name, fit in fits_of.items())
-                each = [part.by_concept(metric, values, n, name) for name, values, n in own]
+                each = [part.dimension_rows(metric, values, n, name) for name, values, n in own]
                 departures = [combined(list(fits_of.values()), weights) for weights in _others(len(fits_of))]
                 made = Fitted(each, None, departures)
             else:
@@ -320,7 +320,7 @@ def _by_level(
             fit = np.linalg.pinv(np.vander((known - known.mean()) / reach, degree + 1))[0] / (1 if degree == 1 else 4)
             n = int(means.n[places].sum())
             kept.append(code)
-            rows.append(judged.by_concept(metric, fit @ means.value[places], n, group))
+            rows.append(judged.dimension_rows(metric, fit @ means.value[places], n, group))
             weights[places] = fit * n / means.n[places]
     if len(kept) < FEWEST_GROUPS:
         return Fitted(rows, None, [])

@@ -110,7 +110,7 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             difference = combined([rises[group] for group in both], np.array([1.0, -1.0]))
             interactions += [(subset, both, difference)] if len(difference.seeds) else []
         for group, rise in rises.items():
-            for row in judged.by_concept("slope", rise.values.mean(axis=0), rise.sets, group):
+            for row in judged.dimension_rows("slope", rise.values.mean(axis=0), rise.sets, group):
                 yield row._replace(subset=subset, note="rise of a straight line over the attribute's range")
     count = len(interactions) * len(judged.dimensions)
     note = f"rise over the attribute's range, first less second; interval and p hold for all {count} at once"

@@ -149,7 +149,7 @@ class Judged(NamedTuple):
         value, low, high = (float(part[cell]) for part in (means.value, means.low, means.high))
         return Row(f"perception.{metric}", value, int(means.n[cell[0]]), self.unit, low=low, high=high)
 
-    def by_concept(self, metric: str, values: Array, n: int, group: str) -> list[Row]:
+    def dimension_rows(self, metric: str, values: Array, n: int, group: str) -> list[Row]:
         """A group's row of every dimension."""
         named = zip(self.names(), values.tolist(), strict=True)
         return [Row(f"perception.{metric}", value, n, self.unit, group=group, concept=name) for name, value in named]
