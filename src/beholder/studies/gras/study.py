@@ -224,8 +224,7 @@ def _sizes(data: Path) -> Sizes:
         table = load_dataset("gras", data).table
         parts = {"fairface": "FairFace images", AIFACE: "AI-Face images"}
         counted |= {"images": table.height, **{parts[name]: n for name, n in table["part"].value_counts().rows()}}
-        known = [name for name in BALANCE if name in table.columns]
-        for name in known:
+        for name in [each for each in BALANCE if each in table.columns]:
             counts = table[name].drop_nulls().value_counts()["count"].to_list()
             counted |= {f"of each {name}": min(counts)} if counts else {}
     return {("gras", what): Size(number) for what, number in counted.items()}

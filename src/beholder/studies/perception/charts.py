@@ -115,11 +115,13 @@ class Panels(NamedTuple):
 
     def x(self, panel: str, value: float) -> float:
         """The place of a number across."""
-        return round(self.cell(panel)[0] + LEFT + WIDTH * _share(value, self.across[panel]), 4)
+        low, high = self.across[panel]
+        return round(self.cell(panel)[0] + LEFT + WIDTH * ((value - low) / (high - low)), 4)
 
     def y(self, panel: str, value: float) -> float:
         """The place of a number upwards; one that leaves the panel stands at its edge."""
-        return round(self.cell(panel)[1] + BOTTOM + HEIGHT * min(max(_share(value, self.down), 0.0), 1.0), 4)
+        share = (value - self.down[0]) / (self.down[1] - self.down[0])
+        return round(self.cell(panel)[1] + BOTTOM + HEIGHT * min(max(share, 0.0), 1.0), 4)
 
     def placed(self, rows: Rows, x: str, *heights: str) -> Rows:
         """The rows with `x`, and `y_<name>` for each name of `heights`; what is absent stays so."""
@@ -210,10 +212,6 @@ def span(values: Iterable[float | None]) -> Span:
     known = [value for value in values if value is not None]
     low, high = min(known), max(known)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _share(value: float, ends: Span) -> float:
-    return (value - ends[0]) / (ends[1] - ends[0])
 
 
 MOST_MODELS = 2  # figures with a point for every group and level are drawn for at most so many models
