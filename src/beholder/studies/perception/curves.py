@@ -112,7 +112,7 @@ def followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[J
     if attribute != "age" or judged.designed or (bands and not options.compat):
         return judged, None
     fewest_of = 1 if bands else FEWEST_OF_AN_AGE  # the study samples bands equally too
-    counts = levels.drop_nulls().value_counts().filter(pl.col("count") >= fewest_of)
+    counts = levels.drop_nulls().value_counts().sort("age").filter(pl.col("count") >= fewest_of)
     if bands or counts.height >= FEWEST_AGES:
         kind = "band of ages" if bands else f"age with {FEWEST_OF_AN_AGE} or more"
         fewest, rng = int(counts["count"].min()), options.rng()  # type: ignore[arg-type]
