@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from beholder.comparison import family
-from beholder.comparison.family import ENDLESS, FEWEST, SURE, Judged, Part
+from beholder.comparison.family import FEWEST, SURE, Judged, Part
 from beholder.comparison.groups import Groups, People, Strata, no_strata
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
 from beholder.core.types import Array, Codes, Floating, Mask
@@ -94,13 +94,10 @@ class ShuffledGroups:
     def parts(self) -> Iterator[Codes]:
         """Codes, `[some shuffles, n_images]`, part after part."""
         inside, unit, keys, *_ = self._member
-        for part in self.moves.parts():
-            step = max(1, HELD // max(1, len(self._groups.codes)))
-            for first in range(0, len(part), step):
-                some = part[first : first + step]
-                codes = np.full((len(some), len(self._groups.codes)), -1, dtype=np.intp)
-                codes[:, inside] = keys[1][some][:, unit]
-                yield codes
+        for part in self.moves.parts(HELD // max(1, len(self._groups.codes))):
+            codes = np.full((len(part), len(self._groups.codes)), -1, dtype=np.intp)
+            codes[:, inside] = keys[1][part][:, unit]
+            yield codes
 
     def part(self, statistic: Callable[[Codes], Array], *, people: int) -> Part:
         """Numbers `[some shuffles, …]` of codes `[some shuffles, n_images]`, judged by what shuffles make of them."""
@@ -158,12 +155,6 @@ class _Estimates(NamedTuple):
     error: Array
     freedom: Array
     skew: Array | float = 0.0
-
-    def deviates(self) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            t = np.where(self.value == 0, 0.0, self.value / self.error)
-            t = np.abs(np.where(np.isfinite(t), family.skewed(t, self.skew), t))
-            return np.minimum(np.nan_to_num(family.normal_scale(t, self.freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
 
 
 def _estimates(
@@ -304,17 +295,12 @@ def _compared(
         return _estimates(means, powers, fit.size, contrasts, shares, fit.free)
 
     found = measured(_Moves(fit.member, own, left, wide), np.arange(len(values))[None])
-    null = np.empty((moves.count, *shape), dtype=np.float32)
-    step = max(1, HELD // max(1, move.held + 6 * count * values.shape[1] + 8 * contrasts.size))
-    start = 0
-    for part in moves.parts():
-        for first in range(0, len(part), step):
-            some = part[first : first + step]
-            null[start : start + len(some)] = measured(move, some).deviates()
-            start += len(some)
+    null, start = np.empty((moves.count, *shape), dtype=np.float32), 0
+    for part in moves.parts(HELD // max(1, move.held + 6 * count * values.shape[1] + 8 * contrasts.size)):
+        null[start : (start := start + len(part))] = family.deviates(*measured(move, part))
     value, error, freedom, skew = (np.asarray(part)[0] for part in found)
     least = _least_margins(values, units, contrasts, bounds)
-    deviate = found.deviates()[0]
+    deviate = family.deviates(*found)[0]
     scale, largest = family.largest_of(null, deviate, exact=moves.exact)
     effects = weights @ left
     means = values.mean(axis=0) + effects - fit.size / fit.size.sum() @ effects
@@ -500,8 +486,8 @@ def _sloped(
     ranks = np.unique((across / np.abs(across).max()).round(9), return_inverse=True)[1]
     moves = Shuffles(ranks, cells, rng, shuffles)
     found = measured(weight[None])
-    null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
-    deviate = found.deviates()[0]
+    null = np.concatenate([family.deviates(*measured(weight[part])) for part in moves.parts()]).astype(np.float32)
+    deviate = family.deviates(*found)[0]
     scale, largest = family.largest_of(null, deviate, exact=moves.exact)
     value, error, freedom = (part[0] for part in found[:3])
     drawn = moves.exact, moves.arrangements, who, np.zeros(shape)
