@@ -6,6 +6,7 @@ Pure functions for many columns at once; missing values (NaN) are refused, the c
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -151,14 +152,10 @@ def by_seed(gaps: Array, seeds: Integers) -> BySeed:
 
 def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
     """The weighted sum of the parts, of the seeds that all parts with a weight have."""
-    used = [part for part, weight in zip(parts, weights, strict=True) if weight]
-    shared = used[0].seeds
-    for part in used[1:]:
-        shared = np.intersect1d(shared, part.seeds)
-    places = [np.searchsorted(part.seeds, shared) for part in used]
-    kept = [weight for weight in weights if weight]
-    total = sum(weight * part.values[rows] for weight, part, rows in zip(kept, used, places, strict=True))
-    return BySeed(shared, np.asarray(total), min(part.sets for part in used))
+    used = [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight]
+    shared = reduce(np.intersect1d, (part.seeds for part, _ in used))
+    total = sum(weight * part.values[np.searchsorted(part.seeds, shared)] for part, weight in used)
+    return BySeed(shared, np.asarray(total), min(part.sets for part, _ in used))
 
 
 def _columns(values: AnyArray) -> Array:
