@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -288,9 +288,8 @@ def _readable(lines: bytes) -> tuple[bytes, list[int]]:
     if short and _is_text(lines):
         return lines, []
     whole = lines[:-1].split(b"\n")
-    malformed = [index for index, line in enumerate(whole) if len(line) >= LONGEST_LINE or not _is_text(line)]
-    bad = set(malformed)
-    return b"".join(line + b"\n" for index, line in enumerate(whole) if index not in bad), malformed
+    good = [len(line) < LONGEST_LINE and _is_text(line) for line in whole]
+    return b"".join(line + b"\n" for line in compress(whole, good)), [at for at, fine in enumerate(good) if not fine]
 
 
 def _is_text(data: bytes) -> bool:
