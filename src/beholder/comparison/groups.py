@@ -237,9 +237,7 @@ class Strata(NamedTuple):
     @property
     def note(self) -> str | None:
         """What a reader must know."""
-        if not self.coincide:
-            return None
-        return "; ".join(f"{self.attribute} and {name} cannot be distinguished here" for name in self.coincide)
+        return "; ".join(f"{self.attribute} and {name} cannot be distinguished here" for name in self.coincide) or None
 
     def rows(self, keep: Mask) -> "Strata":
         crossed = None if self.crossed is None else self.crossed._replace(codes=self.crossed.codes[keep])

@@ -111,21 +111,16 @@ class _Fit:
     def __init__(self, units: Units, groups: int) -> None:
         self.units, n = units, len(units.groups)
         member = (units.groups[:, None] == np.arange(groups)).astype(np.float64)
-        design = units.design
-        plain = units.levels is None and not design.shape[1]
-        taken = self._without_levels(np.column_stack([member, design]))
-        basis = np.empty((n, 0))
-        if design.shape[1]:
-            vectors, lengths, _ = np.linalg.svd(taken[:, groups:], full_matrices=False)
-            basis = vectors[:, lengths > 1e-9 * lengths.max(initial=1.0)]
-        self._basis = basis
+        taken = self._without_levels(np.column_stack([member, units.design]))
+        vectors, lengths, _ = np.linalg.svd(taken[:, groups:], full_matrices=False)
+        self._basis = basis = vectors[:, lengths > 1e-9 * lengths.max(initial=1.0)]
         own = taken[:, :groups] - basis @ (basis.T @ taken[:, :groups])
         self.member, self.size = member, member.sum(axis=0)
         self.spread = np.asarray(np.linalg.pinv(own.T @ own, rcond=1e-9, hermitian=True))
         """Turns groups' sums of residuals into their means, where nothing is taken off additively."""
         self.weights = self.spread @ own.T
         level = np.full(n, 1 / n) if units.levels is None else 1 / np.bincount(units.levels)[units.levels]
-        leverage = np.zeros(n) if plain else level + (basis**2).sum(axis=1) - 1 / n
+        leverage = level + (basis**2).sum(axis=1) - 1 / n
         self._stretch = 1 / np.sqrt(np.clip(1 - leverage, 0.05, 1.0))
         levels = 1 if units.levels is None else int(units.levels.max(initial=0)) + 1
         self.free = max(n - levels - basis.shape[1] - groups + 1, 1)

@@ -97,9 +97,8 @@ class CaptionFile:
         self.size = self._place.stat().st_size
         remote = self._place.stat().stamp if isinstance(self._place, RemotePath) else None
         self.stamp = f"{self.path} {remote}" if remote else file_stamp(self.path)  # changes when the file does
-        endings = [ending.lower() for ending in self._place.suffixes[-2:]]
-        self._packed = endings[-1] if endings[-1:] and endings[-1] in PACKED else ""
-        self._ending = next(iter(endings[-2:-1] if self._packed else endings[-1:]), "")
+        *_, before, last = ("", "", *(ending.lower() for ending in self._place.suffixes))
+        self._ending, self._packed = (before, last) if last in PACKED else (last, "")
         if self._packed and self._ending in (".parquet", ".json"):
             raise DataError(f"{self.path}: packed {self._ending} files cannot be read. Unpack it first.")
         if isinstance(self._place, RemotePath) and self._ending == ".json":
