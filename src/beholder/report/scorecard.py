@@ -24,7 +24,6 @@ MEANINGS = {
 }
 PLANTED = "planted"  # the kind of finding that checks the audit itself against what is known; it stands last
 _PERCENT = re.compile(r"[\d.]+(?=[\d.–]* %)")
-WIDTH = 100.0  # scales run from 0 to this
 CELLS = ("Question", "Verdict", "Answer", "Number", "95 % interval", "n")
 
 ENDS = ("low", "high")
@@ -40,10 +39,14 @@ class Scale(NamedTuple):
     high: float
     logarithmic: bool
 
-    def at(self, value: float) -> float:
-        """Where a value stands, 0 to WIDTH; values beyond the ends stand at them."""
+    def part(self, value: float) -> float:
+        """How far along the scale a value stands, 0 to 1; values beyond the ends stand at them."""
         low, high, value = (math.log(max(x, 1e-9)) if self.logarithmic else x for x in (self.low, self.high, value))
-        return round(min(max((value - low) / (high - low), 0.0), 1.0) * WIDTH, 2)
+        return min(max((value - low) / (high - low), 0.0), 1.0)
+
+    def at(self, value: float) -> float:
+        """The same in per cent."""
+        return round(100 * self.part(value), 2)
 
     def label(self, value: float) -> str:
         """A value in the words of its unit, at an end of the scale."""
@@ -65,7 +68,6 @@ class Line(NamedTuple):
     """A question with its answer."""
 
     question: str
-    short: str  # the topic, where there is little room
     finding: Finding
     more: int  # further findings that answer the same question
     number: str
@@ -157,8 +159,7 @@ def _line(
     n, counts = f"{row['n']:,}" if measured and row.get("n") else "", metric.counts if metric else ""
     mark = mark_of(row, scale, neighbours) if scale else None
     published = f"{len(neighbours)} published models" if neighbours else ""
-    asked = finding.question, section.chapter.topics.get(finding.topic, section.title), finding, more
-    return Line(*asked, number, interval, n, counts, mark, published, finding.id or anchor)
+    return Line(finding.question, finding, more, number, interval, n, counts, mark, published, finding.id or anchor)
 
 
 def _as_said(finding: Finding) -> Result:

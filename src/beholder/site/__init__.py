@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
 from beholder.site.swarm import Swarm, swarm
 from beholder.studies import STUDIES
-from beholder.studies.printed import printed_of
+from beholder.studies.printed import catalogued, printed_of
 
 PLACE = ("study", "dataset", *KEY[:-1])
 NARROW = ("group", "against", "concept", "template")
@@ -41,24 +41,20 @@ SCHEMA: dict[str, pl.DataType] = {
 }  # `run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does
 
 
-class SiteRun(NamedTuple):
-    """A run with the name of its folder in the site."""
-
-    name: str
-    folder: Path
-    run: Run
+Runs = Mapping[str, Run]  # by the names of their folders in the site
 
 
-def open_runs(folders: Iterable[Path]) -> list[SiteRun]:
+def open_runs(folders: Iterable[Path]) -> Runs:
     """The runs, each under a name of its own. Of a folder only data is taken, which is checked; never by a link."""
-    runs: list[SiteRun] = []
+    runs: dict[str, Run] = {}
     for folder in folders:
         refuse_links(folder / name for name in RUN_FILES)
-        base = slug(folder.resolve().name) or "run"
-        taken = {each.name for each in runs}
-        name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in taken)
-        runs.append(SiteRun(name, folder, load_run(folder)))
+        runs[_free_name(slug(folder.resolve().name) or "run", runs)] = load_run(folder)
     return runs
+
+
+def _free_name(base: str, taken: Container[str]) -> str:
+    return next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in taken)
 
 
 def refuse_links(paths: Iterable[Path]) -> None:
@@ -69,26 +65,26 @@ def refuse_links(paths: Iterable[Path]) -> None:
         )
 
 
-def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataFrame:
+def site_numbers(runs: Runs, *, published: bool = True) -> pl.DataFrame:
     """Every number of the runs, and every printed one at a place that several models have."""
-    tables = [pl.DataFrame(schema=SCHEMA), *map(_measured, runs)]
+    tables = [pl.DataFrame(schema=SCHEMA), *(_measured(name, run) for name, run in runs.items())]
     tables += [table for name in STUDIES if published and (table := _printed(name)) is not None]
     columns = [pl.col(name).cast(kind) for name, kind in SCHEMA.items()]
     return pl.concat([table.select(columns) for table in tables])
 
 
-def _measured(each: SiteRun) -> pl.DataFrame:
-    results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
-    released = "computed as printed" if each.run.record.settings.get("compat") else ""
-    parts = {str(entry.get("name")): part_of(entry) for entry in each.run.record.datasets}
+def _measured(name: str, run: Run) -> pl.DataFrame:
+    results = run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
+    released = "computed as printed" if run.record.settings.get("compat") else ""
+    parts = {str(entry.get("name")): part_of(entry) for entry in run.record.datasets}
     reasons = {name: f"{part} images" if part else released for name, part in parts.items()}
     of_data = pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String)
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(
-        model=pl.col("model").map_elements(_catalogued, pl.String),
-        source=pl.lit(f"run {each.name}"),
-        run=pl.lit(each.name),
-        date=pl.lit(each.run.record.created[:10]),
+        model=pl.col("model").map_elements(catalogued, pl.String),
+        source=pl.lit(f"run {name}"),
+        run=pl.lit(name),
+        date=pl.lit(run.record.created[:10]),
         reason=pl.coalesce(of_data.replace("", None), variant, pl.lit("")),
     )
 
@@ -142,8 +138,7 @@ def questions(numbers: pl.DataFrame) -> list[Question]:
     whole = pl.all_horizontal(pl.col(name).is_null() for name in NARROW)
     several = pl.col("model").n_unique().over(PLACE) > 1
     for place, part in numbers.filter(whole | several).group_by(PLACE, maintain_order=True):
-        base = slug(" ".join(str(word) for word in place[2:] if word))
-        name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in made)
+        name = _free_name(slug(" ".join(str(word) for word in place[2:] if word)), made)
         words = (None if word is None else str(word) for word in place)
         made[name] = Question(name, dict(zip(PLACE, words, strict=True)), part)
     return list(made.values())
@@ -186,7 +181,8 @@ def build_site(
     asked = questions(numbers)
     models = sorted(numbers["model"].unique().to_list(), key=str.casefold)
     pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
-    common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
+    lines = [_run_line(name, run, rules) for name, run in runs.items()]
+    common = {"title": title or "How models see people", "runs": lines}
     templates = environment().overlay(loader=FileSystemLoader(TEMPLATES))
     for path, template, values in _pages(runs, asked, pages):
         text = templates.get_template(template).render(root="../" * path.count("/"), **values, **common)
@@ -200,17 +196,15 @@ def build_site(
     for name, text in files.items():
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
-    for each in runs:
-        folder = out / "runs" / each.name  # made anew of what was read and checked: no file is copied
-        each.run.save(folder)
-        each.run.save_findings(folder)
-        write_page(each.run.report, folder)
+    for name, run in runs.items():
+        folder = out / "runs" / name  # made anew of what was read and checked: no file is copied
+        run.save(folder)
+        run.save_findings(folder)
+        write_page(run.report, folder)
     return out / "index.html"
 
 
-def _pages(
-    runs: Sequence[SiteRun], asked: list[Question], models: dict[str, str]
-) -> Iterator[tuple[str, str, dict[str, object]]]:
+def _pages(runs: Runs, asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Every page: its path, its template and what it shows."""
     boards = [board for name in STUDIES if (board := _board(name, runs, asked, models))]
     yield "index.html", "index.html.j2", {"boards": boards, "lead": _lead(boards)}
@@ -235,22 +229,18 @@ class Told(NamedTuple):
     found: bool
 
 
-def _answers(runs: Sequence[SiteRun], *, model: str | None = None, study: str | None = None) -> Iterator[Told]:
+def _answers(runs: Runs, *, model: str | None = None, study: str | None = None) -> Iterator[Told]:
     """What the runs found of a model, or in a study, the most unequal first; one answer to each question."""
-    places = [(each.name, finding) for each in runs for finding in each.run.findings if finding.question]
+    places = [(name, finding) for name, run in runs.items() for finding in run.findings if finding.question]
     ranked = sorted(places, key=lambda each: (VERDICTS.index(each[1].said), -each[1].distance))
     seen = set()
     for run, finding in ranked:
-        name, asked = _catalogued(finding.model), (run, finding.model, finding.dataset, finding.question)
+        name, asked = catalogued(finding.model), (run, finding.model, finding.dataset, finding.question)
         wanted = model in (None, name) and study in (None, finding.study)
         if wanted and finding.role != CHECK and asked not in seen and not re.search(NOISE, finding.model):
             seen.add(asked)
             text = finding.answer or f"{finding.headline}."
             yield Told(name, finding.badge, text, f"runs/{run}/report.html#{finding.id}", finding.said == DIFFERENCE)
-
-
-def _catalogued(model: str) -> str:
-    return ((entry := lookup(model)) and entry.name) or model
 
 
 def _swarm(question: Question) -> Swarm | None:
@@ -266,22 +256,19 @@ def _lead(boards: Sequence[dict[str, Any]]) -> Swarm | None:
     return max(leaning, key=lambda each: (bool(each.own), each.share), default=None)
 
 
-def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
+def _run_line(name: str, run: Run, rules: Sequence[Rule]) -> dict[str, object]:
     """A run with its date, its models and what the gate says of it."""
-    verdicts = judged(each.run.results, rules) if rules else []
+    verdicts = judged(run.results, rules) if rules else []
     stopped = sum(verdict.stops for verdict in verdicts)
     undecided = sum(verdict.verdict == UNDECIDED for verdict in verdicts)
     passes = f"passes, {undecided} undecided" if undecided else "passes"
     gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else passes
-    record = each.run.record
-    models, studies = ", ".join(str(model.get("name")) for model in record.models), ", ".join(record.studies)
-    more = {"studies": studies, "gate": gate, "findings": sum(finding.shown for finding in each.run.findings)}
-    return {"name": each.name, "date": record.created[:10], "models": models, **more}
+    models, studies = ", ".join(str(model.get("name")) for model in run.record.models), ", ".join(run.record.studies)
+    more = {"studies": studies, "gate": gate, "findings": sum(finding.shown for finding in run.findings)}
+    return {"name": name, "date": run.record.created[:10], "models": models, **more}
 
 
-def _board(
-    study: str, runs: Sequence[SiteRun], asked: list[Question], pages: dict[str, str]
-) -> dict[str, object] | None:
+def _board(study: str, runs: Runs, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
     """What the front page has of a study: charts and a table of what models share, and what one's own runs found."""
     shared = [each for each in asked if each.key["study"] == study and each.headline]
     columns = sorted(shared, key=lambda each: (-each.numbers["model"].n_unique(), _landmark(each) is None))[:FRONT]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from beholder._run import Run, load_run
+from beholder._run import Run
 from beholder.chapter.finding import Finding, deciding
 from beholder.chapter.numbers import Result, percent, quantity
 from beholder.comparison.family import DIFFERENCE, NAMES, SIGNS
@@ -229,13 +229,8 @@ def _verdict(row: Result) -> str:
     return f"{SIGNS[row['verdict']]} {NAMES[row['verdict']]}: {what}, {who}: {value or 'no number'}{between}"
 
 
-def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
-    """Every scored set of the runs that the store has scores for."""
-    return scored_sets([(folder, load_run(folder)) for folder in folders], places)
-
-
 def scored_sets(runs: Iterable[tuple[Path, Run]], places: Places) -> list[ScoredSet]:
-    """Every scored set of these runs, with the images that they asked about."""
+    """Every scored set of these runs that the store has scores for, with the images that they asked about."""
     sets: dict[tuple[str, ...], ScoredSet] = {}
     for each in (each for folder, run in runs for each in _sets(folder, run, places)):
         # Tasks of several parts that ask the same about the same pictures are one set under all their names.
