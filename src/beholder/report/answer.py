@@ -115,14 +115,19 @@ def strongest(findings: Sequence[Finding]) -> Finding | None:
     tested = [each for each in findings if each.role == DIFFERS and each.verdict in (DIFFERENCE, NONE_FOUND)]
     families = len({(each.study, each.dataset, each.model, each.kind) for each in tested})
     # Two studies may answer in opposite ways about the same people: then neither answer is the title.
-    disputed = [row for each in tested for row in each.rows if each.rows and row["study"] != each.study]
-    disputed += [each.rows[0] for each in tested if any(row["study"] != each.study for row in each.rows)]
+    disputed = [row for each in tested if _disputes(each) for row in each.rows if row["study"] != each.study]
+    disputed += [each.rows[0] for each in tested if _disputes(each)]
     able = [
         each
         for each in tested
         if each.shown and stands_out(each.p_value, families) and each.rows[0] not in disputed and not _slight(each)
     ]
     return max(able, key=lambda each: each.distance, default=None)
+
+
+def _disputes(finding: Finding) -> bool:
+    """Whether it sets its number beside that of another study."""
+    return any(row["study"] != finding.study for row in finding.rows)
 
 
 def _slight(finding: Finding) -> bool:
@@ -152,14 +157,11 @@ def headline(report: Report, otherwise: str) -> Headline:
         possible = [f"{each.card or each.study} {each.possible}" for each in tested if each.possible]
         among = f" in {number(len(tested), 'question')}" if len(tested) > 1 else ""
         text = f"No difference between groups was found{among}"
-        return Headline(text, _could_be(possible))
+        still = f"That is no proof of none. It could still be: {'; '.join(dict.fromkeys(possible))}."
+        return Headline(text, still if possible else "")
     if verdicts and few:
         return Headline("Too little data to say how the model sees groups of people", verdicts[0].sentence)
     return Headline(otherwise, "")
-
-
-def _could_be(possible: Sequence[str]) -> str:
-    return f"That is no proof of none. It could still be: {'; '.join(dict.fromkeys(possible))}." if possible else ""
 
 
 def _place(finding: Finding) -> tuple[str, ...]:
@@ -197,8 +199,7 @@ def answers(report: Report) -> list[Answer]:
 
 
 def _answer(subject: str, findings: list[Finding], *, several: bool) -> Answer:
-    disputes = [each for each in findings if any(row["study"] != each.study for row in each.rows)]
-    lead = max(disputes or findings, key=lambda each: (each.shown, each.distance))
+    lead = max([each for each in findings if _disputes(each)] or findings, key=lambda each: (each.shown, each.distance))
     models = list(dict.fromkeys(each.model for each in findings))
     text, about = lead.answer or f"{lead.headline}.", ""
     if len(models) > 1:

@@ -90,11 +90,6 @@ class Line(NamedTuple):
     second: str
     difference: str  # with its interval, in the metric's own unit
 
-    @property
-    def kind(self) -> str:
-        """The verdict as a name for styles."""
-        return self.verdict.replace(" ", "-")
-
 
 def lines(comparison: Comparison) -> list[Line]:
     """Every metric, what differs first; within one, the number with the smallest p stands for it."""

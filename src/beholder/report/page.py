@@ -205,9 +205,7 @@ def page_section(
 
 def title(report: Report) -> str:
     """What was audited, in a line."""
-    models = list(dict.fromkeys(model for each in report.sections for model in each.results["model"])) or [
-        str(model.get("name")) for model in report.record.models
-    ]
+    models = report.models or [str(model.get("name")) for model in report.record.models]
     if not models:
         return "An audit"
     titles = [section.chapter.page_title for section in report.sections]
@@ -285,7 +283,8 @@ def environment() -> "Environment":
     loader = FileSystemLoader(TEMPLATES)
     options: Entry = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
-    made.filters |= {"bold_numbers": bold_numbers, "packed": packed, "percent": numbers.percent}
+    words: Entry = {"percent": numbers.percent, "plural": numbers.plural}
+    made.filters |= {"bold_numbers": bold_numbers, "packed": packed, **words}
     return made
 
 

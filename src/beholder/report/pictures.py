@@ -15,7 +15,7 @@ from PIL import ImageOps
 
 from beholder.chapter.chapter import Behind
 from beholder.chapter.finding import Contrast, Finding
-from beholder.chapter.numbers import drawn, percent, plural
+from beholder.chapter.numbers import drawn
 from beholder.core.errors import UsageError
 from beholder.core.types import Array, Ints
 from beholder.datasets import DATASETS
@@ -26,7 +26,6 @@ from beholder.scores.store import Scored, Store, recorded, stored_scores
 
 ALLOWED = "yes:"  # how the declaration begins that photographs may be shown; then who allows it
 ROW = 7  # pairs that a chapter shows at once
-LARGE, SMALL, TINY = 200, 88, 30  # pixels of a side: of the two that prove the title, of others, of a whole group
 
 
 class Picture(NamedTuple):
@@ -37,22 +36,12 @@ class Picture(NamedTuple):
     value: float
     caption: str
 
-    def address(self, side: int = SMALL) -> str:
-        """The picture as a data address."""
+    def address(self, side: int = 88) -> str:
+        """The picture as a data address, so many pixels wide and high."""
         picture = ImageOps.fit(open_image(self.uri).convert("RGB"), (side, side))
         buffer = io.BytesIO()
         picture.save(buffer, "WEBP", quality=72, method=4)
         return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-
-    @property
-    def people(self) -> str:
-        """The people of its group."""
-        return plural(self.group)
-
-    @property
-    def score(self) -> str:
-        """Its own number."""
-        return percent(self.value)
 
 
 Pair = tuple[Picture, Picture]

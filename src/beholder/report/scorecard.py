@@ -102,17 +102,14 @@ class Card(NamedTuple):
 
 def scorecard(report: Report, anchors: Iterable[str] | None = None) -> list[Card]:
     """A card for every section and model; noise has none if other models were audited."""
-    sections = list(zip(report.sections, anchors or [""] * len(report.sections), strict=True))
-    chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
     parts = {str(entry.get("name")) for entry in report.record.datasets if entry.get("images") != entry.get("of")}
     cards = []
-    for section, anchor, leading in chosen:
+    for section, anchor in zip(report.sections, anchors or [""] * len(report.sections), strict=True):
+        leading, partial = _leading(section), section.dataset in parts
         scales = scales_of([finding.rows[0] for finding, _ in leading if finding.rows])  # of one study, not of all
         for model in dict.fromkeys(finding.model for finding, _ in leading):
-            partial = section.dataset in parts
-            lines = [
-                _line(section, f, more, scales, anchor, partial=partial) for f, more in leading if f.model == model
-            ]
+            own = [(finding, more) for finding, more in leading if finding.model == model]
+            lines = [_line(section, finding, more, scales, anchor, partial=partial) for finding, more in own]
             cards.append(Card(section.title, model, section.dataset, anchor, lines))
     return cards
 
@@ -150,9 +147,7 @@ def _line(
     bounded = measured and value is not None and has_interval(row)
     scale = scales.get(unit_of(row)) if bounded else None
     neighbours = published_values(section, row) if scale and not partial else []
-    interval = ""
-    if bounded:
-        interval = interval_in_words({**row, "landmark": landmark})
+    interval = interval_in_words({**row, "landmark": landmark}) if bounded else ""
     number = in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT
     if finding.verdict == FACT and len(set(_PERCENT.findall(finding.headline))) > 1:
         number, interval = ABSENT, ""  # a headline with several numbers has none of its own

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from beholder.report.scorecard import Scale, scale_of
 from beholder.site.swarm import Swarm, swarm
 from beholder.studies import STUDIES
 from beholder.studies.printed import catalogued, printed_of
+from beholder.studies.study import Metric
 
 PLACE = ("study", "dataset", *KEY[:-1])
 NARROW = ("group", "against", "concept", "template")
@@ -127,9 +129,26 @@ class Question:
         return not any(self.key[name] for name in NARROW)
 
     @property
-    def unit(self) -> str:
-        """The unit of its numbers."""
-        return str(self.numbers["unit"][0])
+    def metric(self) -> Metric | None:
+        """What is measured there; None for a metric that its study does not declare."""
+        return STUDIES[str(self.key["study"])].metric(str(self.key["metric"]))
+
+    @property
+    def landmark(self) -> float | None:
+        """The value without any effect, where the metric itself has one."""
+        return self.metric.landmark if self.metric else None
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The range that holds all its numbers."""
+        bounds = (pl.coalesce(name, "value").alias(name) for name in ("low", "high"))
+        return scale_of(self.numbers.with_columns(bounds).to_dicts())
+
+    @cached_property
+    def swarm(self) -> Swarm | None:
+        """Its chart, if enough models have a number."""
+        ends = (self.metric.below, self.metric.above) if self.metric else ("", "")
+        return swarm(self.slug, self.title, self.numbers, ends)
 
 
 def questions(numbers: pl.DataFrame) -> list[Question]:
@@ -160,13 +179,13 @@ class Cell(NamedTuple):
     text: str
     interval: str
     value: float
-    at: float | None
+    at: float
     low: float | None
     high: float | None
     source: str
     link: str
     reason: str
-    mark: float | None = None  # where the value without any effect stands
+    mark: float | None  # where the value without any effect stands
 
 
 def build_site(
@@ -209,10 +228,8 @@ def _pages(runs: Runs, asked: list[Question], models: dict[str, str]) -> Iterato
     boards = [board for name in STUDIES if (board := _board(name, runs, asked, models))]
     yield "index.html", "index.html.j2", {"boards": boards, "lead": _lead(boards)}
     for question in asked:
-        metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-        about = {"question": question, "meaning": metric.meaning if metric else "", "scale": _scale(question)}
-        about["swarm"] = _swarm(question)
-        yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
+        rows = _ranked(question, models)
+        yield f"questions/{question.slug}.html", "question.html.j2", {"question": question, "rows": rows}
     for model, path in models.items():
         told = {"answers": list(_answers(runs, model=model)), "parts": _parts(model, asked)}
         yield path, "model.html.j2", {"model": model, "facts": _facts(model), **told}
@@ -243,12 +260,6 @@ def _answers(runs: Runs, *, model: str | None = None, study: str | None = None) 
             yield Told(name, finding.badge, text, f"runs/{run}/report.html#{finding.id}", finding.said == DIFFERENCE)
 
 
-def _swarm(question: Question) -> Swarm | None:
-    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-    ends = (metric.below, metric.above) if metric else ("", "")
-    return swarm(question.slug, question.title, question.numbers, ends)
-
-
 def _lead(boards: Sequence[dict[str, Any]]) -> Swarm | None:
     """The question on which the published models lean most to one side: the title of the front page."""
     swarms = [each for board in boards for each in board["swarms"]]
@@ -271,13 +282,13 @@ def _run_line(name: str, run: Run, rules: Sequence[Rule]) -> dict[str, object]:
 def _board(study: str, runs: Runs, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
     """What the front page has of a study: charts and a table of what models share, and what one's own runs found."""
     shared = [each for each in asked if each.key["study"] == study and each.headline]
-    columns = sorted(shared, key=lambda each: (-each.numbers["model"].n_unique(), _landmark(each) is None))[:FRONT]
+    columns = sorted(shared, key=lambda each: (-each.numbers["model"].n_unique(), each.landmark is None))[:FRONT]
     answers = list(_answers(runs, study=study))
     if not columns and not answers:
         return None
     models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
     rows = [_row(model, pages, columns) for model in models]
-    swarms = [each for question in columns if (each := _swarm(question))]
+    swarms = [each for question in columns if (each := question.swarm)]
     words = {"study": study, "title": STUDIES[study].title, "asks": STUDIES[study].question}
     told = {"answers": answers[:TOLD], "more": max(0, len(answers) - TOLD), "swarms": swarms[:SWARMS]}
     return {**words, **told, "columns": columns, "rows": sorted(rows, key=lambda row: (not row.own, row.distance))}
@@ -296,19 +307,13 @@ class Line(NamedTuple):
 
 def _row(model: str, pages: dict[str, str], columns: Sequence[Question]) -> Line:
     cells = [best_cell(question, model) for question in columns]
-    known = [(each, _landmark(question)) for each, question in zip(cells, columns, strict=True) if each]
+    known = [(each, question.landmark) for each, question in zip(cells, columns, strict=True) if each]
     off = [
         abs(math.log(max(each.value, 1e-9)) if mark == 1 else each.value) for each, mark in known if mark is not None
     ]
     own = any(each.link.startswith("runs/") for each, _ in known)
     remark = ", ".join(dict.fromkeys(each.reason for each, _ in known if each.reason))
     return Line(model, pages[model], cells, own, remark, max(off, default=0.0 if own else math.inf))
-
-
-def _landmark(question: Question) -> float | None:
-    """The value without any effect, where the metric itself has one."""
-    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-    return metric.landmark if metric else None
 
 
 def best_cell(question: Question, model: str) -> Cell | None:
@@ -318,39 +323,24 @@ def best_cell(question: Question, model: str) -> Cell | None:
         return None
     order = (pl.col("reason") != "", pl.col("run") == "", "date")
     ordered = rows.sort(order, descending=[False, False, True], maintain_order=True)
-    return _cell(question, ordered.row(0, named=True), _scale(question))
+    return _cell(question, ordered.row(0, named=True))
 
 
-def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
-    low, high = row["low"], row["high"]
-    bounded = low is not None and high is not None
-    value, *ends = (
-        quantity(each, row["unit"], row["landmark"]) for each in (row["value"], *((low, high) if bounded else ()))
-    )
-    return Cell(
-        text=value,
-        interval=" to ".join(ends),
-        value=row["value"],
-        at=scale.at(row["value"]) if scale else None,
-        low=scale.at(low) if scale and bounded else None,
-        high=scale.at(high) if scale and bounded else None,
-        source=row["source"],
-        link=f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html",
-        reason=row["reason"],
-        mark=scale.at(landmark) if scale and (landmark := _landmark(question)) is not None else None,
-    )
-
-
-def _scale(question: Question) -> Scale | None:
-    bounds = (pl.coalesce(name, "value").alias(name) for name in ("low", "high"))
-    return scale_of(question.numbers.with_columns(bounds).to_dicts())
+def _cell(question: Question, row: Result) -> Cell:
+    """A number in words and on the scale of its question."""
+    ends = [] if row["low"] is None or row["high"] is None else [row["low"], row["high"]]
+    value, *interval = (quantity(each, row["unit"], row["landmark"]) for each in (row["value"], *ends))
+    at, (low, high) = question.scale.at, map(question.scale.at, ends) if ends else (None, None)
+    link = f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html"
+    mark = None if question.landmark is None else at(question.landmark)
+    where = (at(row["value"]), low, high, row["source"], link, row["reason"], mark)
+    return Cell(value, " to ".join(interval), row["value"], *where)
 
 
 def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, Cell]]:
     """Every number at the place, those that compare first, the highest on top."""
     rows = question.numbers.sort(pl.col("reason") != "", "value", descending=[False, True], maintain_order=True)
-    scale = _scale(question)
-    return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
+    return [(row["model"], pages[row["model"]], _cell(question, row)) for row in rows.to_dicts()]
 
 
 def _facts(model: str) -> list[tuple[str, str]]:
@@ -366,7 +356,7 @@ def _parts(model: str, asked: list[Question]) -> list[tuple[str, list[tuple[Ques
     for question in asked:
         rows = question.numbers.filter(pl.col("model") == model).sort("date", descending=True)
         if rows.height:
-            cells = [_cell(question, row, None) for row in rows.to_dicts()]
+            cells = [_cell(question, row) for row in rows.to_dicts()]
             parts.setdefault(STUDIES[str(question.key["study"])].title, []).append((question, cells))
     return list(parts.items())
 
