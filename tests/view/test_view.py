@@ -271,8 +271,7 @@ def many() -> ScoredSet:
     scored = ScoredSet(
         "run",
         "custom",
-        "<b>model</b>",
-        ModelSpec("m", "a", "w", "r"),
+        ModelSpec("<b>model</b>", "a", "w", "r"),
         Task("t", dataset, WORDS),
         Store(Path()),
         None,

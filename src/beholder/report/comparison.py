@@ -18,7 +18,7 @@ from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
-from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
+from beholder.report.number_table import FILTERS, MOST, Column, Ledger
 from beholder.report.page import rendered, save_page
 from beholder.report.report import short_names
 from beholder.report.scorecard import in_words
@@ -241,4 +241,4 @@ def _ledger(comparison: Comparison) -> Ledger | None:
     ]
     shown = FILTERS | {"metric": "Question"}
     filters = [(name, shown[name]) for name in shown if name in table.columns and table[name].n_unique() > 1]
-    return Ledger(packed(table, columns, [name for name, _ in filters]), filters, columns, table.height, "")
+    return Ledger(table, columns, filters)

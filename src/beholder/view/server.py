@@ -27,7 +27,7 @@ from beholder.core.errors import BeholderError
 from beholder.core.read import parse_json
 from beholder.core.types import Ints
 from beholder.report.page import render
-from beholder.report.report import short_names, slug
+from beholder.report.report import slug
 from beholder.view import Opening, PictureError, ScoredSet, opening
 
 PAGE = Path(__file__).parent / "page"
@@ -96,8 +96,7 @@ class Viewer:
         """Everything that can be looked at: what was asked, and by what people are grouped."""
         described = [
             {
-                **{name: getattr(scored, name) for name in ("run", "study", "attributes")},
-                "model": short_names([scored.model]).get(scored.model, scored.model),
+                **{name: getattr(scored, name) for name in ("run", "study", "model", "attributes")},
                 "dataset": scored.task.dataset.name,
                 "set": scored.task.name,
                 "images": scored.images.height,
