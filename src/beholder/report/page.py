@@ -31,14 +31,13 @@ from beholder.core.types import Entry
 from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.images import DRAWN, open_image
 from beholder.report import facts
-from beholder.report.answer import RANDOM, Answer, Headline, answers, trust
+from beholder.report.answer import RANDOM, Answer, Headline, Told, answers, told, trust
 from beholder.report.answer import headline as first_headline
 from beholder.report.drawing import Drawing, Undrawn, chart_library, drawing, packed, png, prepare
 from beholder.report.number_table import results_ledger
 from beholder.report.pictures import Evidence, evidence
 from beholder.report.report import NOISE, Report, Section, short_names, slug
 from beholder.report.scorecard import merged, scorecard, verdict_key
-from beholder.report.told import Told, told
 from beholder.studies.study import Metric
 
 if TYPE_CHECKING:
