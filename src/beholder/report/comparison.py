@@ -126,11 +126,11 @@ def fairness(row: Result) -> str:
     landmark = row.get("landmark") if row.get("landmark") is not None else known.landmark if known else None
     if landmark is None or (row.get("group") is not None and row.get("against") is None):
         return CHANGED
-    first, second = (_off(row[end], landmark) for end in ("first", "second"))
+    first, second = (off(row[end], landmark) for end in ("first", "second"))
     return CHANGED if first == second else FAIRER if second < first else LESS_FAIR
 
 
-def _off(value: float, landmark: float) -> float:
+def off(value: float, landmark: float) -> float:
     """How far a number is from its landmark; half and double are equally far from 1."""
     return log_distance(value, landmark) if landmark == 1 else abs(value - landmark)
 

@@ -23,6 +23,7 @@ from beholder.core.files import write_whole
 from beholder.core.results import KEY, PLAIN
 from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
+from beholder.report.comparison import off
 from beholder.report.drawing import chart_library, packed
 from beholder.report.facts import part_of
 from beholder.report.page import environment, template_text, write_page
@@ -308,12 +309,10 @@ class Line(NamedTuple):
 def _row(model: str, pages: dict[str, str], columns: Sequence[Question]) -> Line:
     cells = [best_cell(question, model) for question in columns]
     known = [(each, question.landmark) for each, question in zip(cells, columns, strict=True) if each]
-    off = [
-        abs(math.log(max(each.value, 1e-9)) if mark == 1 else each.value) for each, mark in known if mark is not None
-    ]
+    far = [off(each.value, mark) for each, mark in known if mark is not None]
     own = any(each.link.startswith("runs/") for each, _ in known)
     remark = ", ".join(dict.fromkeys(each.reason for each, _ in known if each.reason))
-    return Line(model, pages[model], cells, own, remark, max(off, default=0.0 if own else math.inf))
+    return Line(model, pages[model], cells, own, remark, max(far, default=0.0 if own else math.inf))
 
 
 def best_cell(question: Question, model: str) -> Cell | None:
