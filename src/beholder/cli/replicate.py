@@ -167,10 +167,8 @@ def readable(rows: Sequence[Entry], on: str) -> Iterator[dict[str, object]]:
     weights = {row["model"]: row["weight_bytes"] or 0 for row in rows}
     total: Entry = {"weight_bytes": sum(weights.values()), "seconds": sum(row["seconds"] or 0 for row in rows)}
     total |= {"image_bytes": sum(row["image_bytes"] or 0 for row in rows)}
-    for row in (
-        *rows,
-        {**dict.fromkeys(("study", "dataset", "data", "weights"), ""), "model": "known in all", **total},
-    ):
+    total |= {"model": "known in all", **dict.fromkeys(("study", "dataset", "data", "weights"), "")}
+    for row in (*rows, total):
         sizes = {name: as_size(row[key]) for name, key in SIZES.items()}
         time = UNKNOWN if row["seconds"] is None else duration(row["seconds"])
         what = {name: row[name] for name in ("model", "study", "dataset", "data")}

@@ -14,7 +14,7 @@ import polars as pl
 from PIL import ImageOps
 
 from beholder.chapter.chapter import Behind
-from beholder.chapter.finding import Contrast, Finding
+from beholder.chapter.finding import Contrast, Finding, Side
 from beholder.chapter.numbers import drawn
 from beholder.core.errors import UsageError
 from beholder.core.types import Array, Ints
@@ -105,17 +105,14 @@ def evidence(report: Report, section: Section, findings: Sequence[Finding]) -> d
 def _evidence(section: Section, sets: Sequence[Scored], shown: Contrast, store: Store) -> Evidence | None:
     if shown.sides is None:
         return None
-    parts = []
-    for each in sets:
-        for matrix in stored_scores([each.task], each.spec, store):
-            if (part := section.chapter.behind(matrix, shown)) is not None and part.images.height:
-                parts.append(part)
-    return _paired(parts, shown) if parts else None
+    matrices = (matrix for each in sets for matrix in stored_scores([each.task], each.spec, store))
+    behind = (section.chapter.behind(matrix, shown) for matrix in matrices)
+    parts = [part for part in behind if part is not None and part.images.height]
+    return _paired(parts, shown, shown.sides) if parts else None
 
 
-def _paired(parts: Sequence[Behind], shown: Contrast) -> Evidence | None:
-    assert shown.sides is not None
-    names = sorted((side.group for side in shown.sides), key=lambda name: name != "woman")
+def _paired(parts: Sequence[Behind], shown: Contrast, sides: tuple[Side, Side]) -> Evidence | None:
+    names = sorted((side.group for side in sides), key=lambda name: name != "woman")
     images = pl.concat([part.images for part in parts], how="diagonal")
     groups = np.array([str(group) for part in parts for group in part.groups])
     values, captions = np.concatenate([part.values for part in parts]), [c for part in parts for c in part.captions]
@@ -129,7 +126,7 @@ def _paired(parts: Sequence[Behind], shown: Contrast) -> Evidence | None:
         return Picture(str(images["uri"][at]), str(groups[at]), float(values[at]), captions[at])
 
     pairs = [(picture(a), picture(b)) for a, b in unlike]
-    means = {side.group: side.value for side in shown.sides}
+    means = {side.group: side.value for side in sides}
     sign = 1 if means[names[0]] > means[names[1]] else -1
     return Evidence(shown, sorted(pairs, key=lambda pair: sign * (pair[1].value - pair[0].value)), alike)
 

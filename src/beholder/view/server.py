@@ -216,10 +216,9 @@ def rows(scored: ScoredSet, places: Ints, prompt: int, other: ScoredSet | None) 
     made: list[dict[str, object]] = []
     for place, named in zip(places.tolist(), labels, strict=True):
         score, other_score = number(scored.scores[place, prompt]), number(elsewhere.get(ids[place]))
-        said = [
-            scored.said(score, prompt),
-            *([other.said(other_score, texts.index(text))] if elsewhere and other else []),
-        ]
+        said = [scored.said(score, prompt)]
+        if elsewhere and other:
+            said.append(other.said(other_score, texts.index(text)))
         about = ", ".join(filter(None, (words(name, value) for name, value in named.items())))
         numbers = {"place": place, "score": score, "other": other_score}
         made.append({**numbers, "said": " / ".join(said), "about": about, "labels": named})
