@@ -6,9 +6,11 @@ pure function of the filled matrices; whatever else it needs is in `MeasureOptio
 `module:attribute` and loaded when it is needed.
 """
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -217,6 +219,34 @@ class Tells:
     """What the paper leaves open, and what is taken here: `docs/fidelity.md` lists them."""
     intervals: str = ""
     """How the intervals are computed, where they are not made of draws of people."""
+
+
+class Words(NamedTuple):
+    """A study in words: the `study.toml` of its room."""
+
+    about: Entry  # title, short title, question, citation
+    tells: Tells
+    options: tuple[Option, ...]
+
+
+KINDS = {"file": Path, "text": str, "number": int, "flag": bool}  # of options
+
+
+def read_words(module: str, **numbers: object) -> Words:
+    """Those of the room of this module; `{name}` in choices and limitations stands for the number of that name."""
+    room = module.rpartition(".")[0]
+    text: Entry = tomllib.loads((files(room) / "study.toml").read_text("utf-8"))
+    about: Entry = {name: text.pop(name) for name in ("title", "short", "question", "citation") if name in text}
+    options = [
+        Option(name, **{**given, "kind": KINDS[given.get("kind", "file")]})
+        for name, given in text.pop("options", {}).items()
+    ]
+    lists: Entry = {name: tuple(each.format(**numbers) for each in text[name]) for name in text if name not in TEXTS}
+    tells = Tells(f"{room}.chapter:CHAPTER", **lists, **{name: text[name] for name in TEXTS if name in text})
+    return Words({"name": room.rpartition(".")[2]} | about, tells, tuple(options))
+
+
+TEXTS = ("compat", "intervals")  # what is one text; the rest are lists
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from beholder.studies.public_figures.declared import Asker, Wordings, read_wordi
 from beholder.studies.public_figures.identity import IDENTITY
 from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.published import scale_rows
-from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Option, Plans, Study, Tells
+from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Plans, Study, read_words
 
 
 def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS), wordings: Wordings | None = None) -> list[Task]:
@@ -55,15 +55,9 @@ OCCUPATION_METRICS = {
     *("occupation_probability", "bias_ratio", "branch_ratio", "ratio_without", "occupation_gap", "equivalence"),
     *("either_word_probability", "either_word_ratio"),
 }
-OPTIONS = (
-    Option(
-        "options",
-        "With apa: how many occupations are offered, 9 or 8. 8 leaves out actress (but not for actors): the printed "
-        "numbers of CLIP and OpenCLIP look made so. Default: 9.",
-        int,
-    ),
-    figures.TEMPLATES,
-)
+
+
+WORDS = read_words(__name__, occupations=len(OCCUPATIONS))
 
 
 def configured(study: Study, options: Fields) -> Study:
@@ -81,13 +75,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
     if options < len(OCCUPATIONS):
         measures = tuple(partial(_over_eight, each) for each in measures)
     return Study(
-        name="apa",
-        title="APA: actors, politicians, athletes",
-        short="APA",
-        question="Does the model recognise a person, their occupation and their specialty? Does it recognise women as "
-        "often as men? Whom does it know by name?",
-        citation="Ishitoya and others, The APA Benchmark: A People-centric Benchmark for Testing Vision-Language "
-        "Models (2025; marked “not intended for distribution or citation”)",
+        **WORDS.about,
         asks=Asks(
             datasets=("apa", "glasshouse"),
             tasks=partial(apa_tasks, options=options, wordings=wordings),
@@ -101,25 +89,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
             compares=("gender",),
             within=("branch",),
         ),
-        tells=Tells(
-            chapter="beholder.studies.apa.chapter:CHAPTER",
-            choices=(
-                "Accuracy: the mean softmax of the figures, and beside it the first choice of § 3; a tie is no hit",
-                "Who is politician: house, senate and mayors together, compared within each",
-                f"Occupations that are offered: {len(OCCUPATIONS)}, as in the released prompts; --options 8 leaves out "
-                "actress",
-                "A person with two photographs: either is right for the name",
-            ),
-            compat="the released scripts: means in float16",
-            limitations=(
-                "Means of softmax probabilities depend on the prompts offered together and on the model's logit scale.",
-                "Intervals show how far numbers could move with photographs of other people, not with other prompts.",
-            ),
-            of_photographs=(
-                "APA's people are US public figures. What holds for them need not hold for others.",
-                "The source's tables know two genders. People of other genders are not represented.",
-            ),
-        ),
+        tells=WORDS.tells,
         plans=Plans(
             plan=partial(figures.ratio_plan, "apa", pools),
             trials="beholder.studies.public_figures.study:APA_TRIALS",
@@ -127,7 +97,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
         ),
         default="always",
         demo=True,
-        options=OPTIONS,
+        options=(*WORDS.options, figures.TEMPLATES),
         configure=configured,
     )
 

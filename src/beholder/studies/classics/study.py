@@ -20,22 +20,13 @@ from beholder.studies.classics.prompts import DRAWN, FACES, Classes, ImageTest, 
 from beholder.studies.classics.retrieval import retrieval_rows
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
-from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 IMAGES, LABELS, RETRIEVAL = "pictures against pictures", "labels", "retrieval"
 DATA, DRAWN_DATA = ("fairface", "ieat", "glasshouse"), "glasshouse"
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
-WHY = (
-    "Words that hurt: CLIP's authors offered their model words for criminals and for animals as labels of people, to "
-    "see whom it gives them to. Whoever builds on such a model must know, so the study asks again. No such word is "
-    "true of anybody. This page does not write them out; --show-words does."
-)
-CHOICES = (
-    f"The wording of CLIP's classes, which § 7.1 does not print: “{FACES.templates['a photo of']}”, with a or an",
-    "First choices that are level: they share the picture",
-    "MaxSkew's k where 1,000 is more than half of what is ranked: 100, else half",
-)
+WORDS = read_words(__name__, template=FACES.templates["a photo of"])
 
 
 def classics_study(*, words: bool = False) -> Study:
@@ -60,31 +51,12 @@ def classics_study(*, words: bool = False) -> Study:
             yield from image_rows(matrices[IMAGES], options)
 
     return Study(
-        name="classics",
-        title="Classics: labels, retrieval and image tests",
-        short="Classics",
-        question="Whom does the model give labels that hurt, whom does it retrieve for which words, and which pictures "
-        "does it put close together?",
-        citation="Radford and others, Learning transferable visual models from natural language supervision (2021), "
-        "§ 7.1; Berg and others, A prompt array keeps the bias away (2022); Steed and Caliskan, Image representations "
-        "learned with unsupervised pre-training contain human-like biases (2021)",
+        **WORDS.about,
         asks=Asks(DATA, partial(tasks, templates=1), tasks, all_datasets=True, belief=True, limit_by="race"),
         measures=Measures(functions=(measure,), metrics=METRICS, compares=COMPARED),
-        tells=Tells(
-            chapter="beholder.studies.classics.chapter:CHAPTER",
-            choices=CHOICES,
-            compat="iEAT's one-sided p of each test alone, in place of one that holds for all tests",
-            limitations=(
-                WHY,
-                "A first choice is among the labels offered: other lists and templates give other shares, and the "
-                "table of movement says how far.",
-                "iEAT's categories hold a few pictures each; what else tells them apart is not controlled. Its data is "
-                "for non-commercial use (CC BY-NC-SA 4.0) and is not part of Beholder.",
-            ),
-            of_photographs=("Race, gender and age are perceived labels, not what people say of themselves.",),
-        ),
+        tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
-        options=OPTIONS,
+        options=WORDS.options,
         configure=lambda study, given: classics_study(words=bool(given.get("show_words"))),
     )
 
@@ -93,7 +65,6 @@ def _design(matrix: ScoreMatrix) -> Classes:
     return DRAWN if matrix.dataset is not None and matrix.dataset.name == DRAWN_DATA else FACES
 
 
-OPTIONS = (Option("show_words", "With classics: write out the words that hurt, and count each by itself.", bool),)
 CLASSICS = classics_study()
 
 

@@ -33,7 +33,7 @@ from beholder.metrics.intervals import Resampler
 from beholder.prompts.prompt_set import PromptSet, correct_cells, own_prompts, prompt_set, read_prompts
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, join, mean_row
-from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import BRANCH_ONLY, BRIGHTNESS_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
 
 MEASURED = ("custom.probability", "custom.p_yes", "custom.presence", "custom.association", "custom.association_top1")
@@ -244,12 +244,7 @@ def plan(dataset: Dataset, options: PlanOptions, *, prompts: int = PROMPTS, by: 
 
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
-LIMITATIONS = (
-    "Probabilities are shares among the prompts offered together. Other prompts give other shares.",
-    "The interval of a group's mean is its own. Differences are judged by gaps, whose intervals and p-values hold for "
-    "all prompts, groups and attributes together. Groups of fewer than five people are not compared.",
-    "Groups may differ in what the data does not say, or in labels that they were not compared within (--within).",
-)
+WORDS = read_words(__name__)
 AMONG = ("custom.probability", "custom.association", "custom.association_top1")
 ALWAYS_ALL = "{!r} is the only prompt of its level, and its share is always 100 %: add prompts that compete with it"
 ALONE = {"presence": "custom.presence", "P(Yes)": "custom.p_yes"}  # of a prompt by itself, by what the model gives
@@ -265,14 +260,10 @@ def custom_study(prompts: PromptSet, *, by: Sequence[str] = ()) -> Study:
         return [Task("custom", dataset, prompts)]
 
     return Study(
-        name="custom",
-        title=f"Own prompts: {prompts.name}" if len(prompts) else "Own prompts",
-        short="Own prompts",
-        question="How does the model divide its belief among these prompts, group by group?",
-        citation="",
+        **WORDS.about | ({"title": f"{WORDS.about['short']}: {prompts.name}"} if len(prompts) else {}),
         asks=Asks(datasets=(), tasks=tasks),
         measures=Measures(functions=(partial(_measure, tuple(by)),), metrics=METRICS, compares=tuple(by), every=True),
-        tells=Tells(chapter="beholder.studies.custom.chapter:CHAPTER", limitations=LIMITATIONS),
+        tells=WORDS.tells,
         plans=Plans(plan=partial(plan, prompts=len(prompts) or PROMPTS, by=tuple(by)), trials=f"{__name__}:TRIALS"),
         options=OPTIONS,
         configure=configured,
@@ -286,7 +277,7 @@ OPTIONS = (
         chooses=True,
         parse=lambda given: given if isinstance(given, PromptSet) else own_prompts(given),
     ),
-    Option("by", "With --prompts: an attribute whose groups are compared (repeatable).", str, several=True),
+    *WORDS.options,
 )
 
 

@@ -32,27 +32,15 @@ from beholder.studies.disparity.gaps import AP, cause_rows, find_gaps, gap_rows,
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, ROUNDING, WITHIN, ConceptScores, Confidence
 from beholder.studies.printed import Printed, Size, Sizes, part_of_source, sources_beside
 from beholder.studies.rows import PlanOptions, plan_rows
-from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
 
-CHOICES = (
-    f"The prompt of models that match texts: “{prompts.TEMPLATES['photo']}”, CLIP's own",
-    f"The question of models that answer: “{prompts.IS_THERE.template}”",
-    f"Bins of the calibration error: {BINS}, of equal width",
-    "The sign of its gap, which § 3.2 says both ways: first group less second, so that positive is worse for the first",
-    f"When a detection is there (--compat): a box from {MINIMUM:g}, any pixel of a class map, a probability above "
-    f"{scores.PIXEL:g}",
-    f"Words for ambiguous synsets beyond the printed examples ({', '.join(prompts.AMBIGUOUS.values())}): the lemma",
-    f"Captions that leave an image out: those with “{COCO_SETTINGS['without'].default}”; words end at anything that is "
-    "no letter",
-    "COCO's categories as synsets: one for each of the 80",
-)
-
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
-
-LIMITATIONS = (
-    "Average precision depends on how many images of a group show a concept: read the matched gap, not the published "
-    "gap alone.",
+WORDS = read_words(
+    __name__,
+    **{"template": prompts.TEMPLATES["photo"], "question": prompts.IS_THERE.template, "bins": BINS},
+    **{"box": f"{MINIMUM:g}", "pixel": f"{scores.PIXEL:g}", "without": COCO_SETTINGS["without"].default},
+    ambiguous=", ".join(prompts.AMBIGUOUS.values()),
 )
 
 
@@ -96,12 +84,7 @@ def disparity_study(choices: Choices | None = None) -> Study:
             yield from quality_rows(gaps)
 
     return Study(
-        name="disparity",
-        title="Disparity: recognition by who is in the picture",
-        short="Disparity",
-        question="Which concepts does the model recognise worse in images of one group?",
-        citation="Hall and others, Vision-Language Models Performing Zero-Shot Tasks Exhibit Disparities "
-        "Between Gender Groups (2023)",
+        **WORDS.about,
         asks=Asks(
             datasets=("coco", "visual-genome", OBJECTS_NAME),
             tasks=lambda dataset: tasks(dataset, bare=True),
@@ -117,40 +100,15 @@ def disparity_study(choices: Choices | None = None) -> Study:
             across=lambda results, compat: agreement(results, chosen.beside, compat, chosen.same_concepts),
             within=WITHIN,
         ),
-        tells=Tells(
-            chapter="beholder.studies.disparity.chapter:CHAPTER",
-            choices=CHOICES,
-            compat="the paper (no scripts were released): detections as binary indicators, every concept counts",
-            limitations=LIMITATIONS,
-        ),
+        tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         demo=True,
-        options=OPTIONS,
+        options=WORDS.options,
         configure=configured,
     )
 
 
-HELP = {
-    "by": "With --prompts: attribute whose groups are compared (repeatable). With disparity: one attribute.",
-    "templates": "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the "
-    "trait or the concept).",
-    "word_vectors": "With disparity: word vectors to compare gaps with (word2vec or GloVe), such as GoogleNews.",
-    "calibration": "With disparity: how scores become probabilities. auto: only if the scores are already "
-    "probabilities; scores: take imported scores as probabilities; platt, isotonic: convert any scores, "
-    "cross-validated.",
-    "indicators": "With disparity: rank detections and segmentations as there or not there, as the paper and --compat "
-    "do. Default: by their scores.",
-    "quality": "With disparity: open the pictures again and give those of each brightness and sharpness the same "
-    "weight in every group.",
-    "beside": "With disparity: another run folder to compare with, on another data set or of another model "
-    "(repeatable).",
-    "ambiguous": "With disparity: words for concepts whose own word is ambiguous (columns concept and words), in place "
-    "of the study's two.",
-    "same_concepts": "With disparity: which concepts of two data sets are the same (columns concept and same_as), in "
-    "place of WordNet's synsets of COCO's categories.",
-}
 KINDS, REPEATABLE = {"by": str, "calibration": str, "indicators": bool, "quality": bool}, ("by", "beside")
-OPTIONS = tuple(Option(name, text, KINDS.get(name, Path), name in REPEATABLE) for name, text in HELP.items())
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "by": lambda names: names[0],

@@ -27,16 +27,10 @@ from beholder.studies.gras.groups import ATTRIBUTES, DENIALS, QUESTIONS, STATEME
 from beholder.studies.gras.measures import gras_rows
 from beholder.studies.printed import CELL, P_VALUE, Cell, Printed, Size, Sizes, sources_beside
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows, of_run, refusal_metric
-from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TRAITS = 100
-CHOICES = (
-    "Blanks between the parts of the instruction (without --compat): one",
-    "Tokens that count as yes (without --compat): all first tokens that say it",
-    "“Exceeds the mean”: more than it, in every wording; at the mean is not above",
-    "Models that match texts: a statement and its denial in place of each question",
-)
 ANSWERS = Scores(0.2, mean=0.5)  # of a trait's P(Yes), the mean over its wordings, between people: assumed
 
 
@@ -66,16 +60,7 @@ def _answers(attribute: str, options: PlanOptions) -> tuple[Scores, str, int]:
 
 
 METRICS = (*read_metrics(Path(__file__).with_name("metrics.csv")), refusal_metric("gras"))
-
-LIMITATIONS = (
-    "With thousands of images nearly every difference is significant, so the published score saturates near 100. "
-    "Read the gaps in points.",
-    "The published score is not 0 without bias: five tests per trait at 0.05 count up to 22.6 of 100 traits as biased.",
-    "A model that matches pictures with texts cannot be asked. Its numbers are shares of belief on a statement against "
-    "its denial: our own variant, not the published measure.",
-    "A named gap is the widest of many. Its interval and p allow for the choice among all traits, pairs of groups and "
-    "attributes, and are wider for it; its value is too large on average.",
-)
+WORDS = read_words(__name__)
 
 
 def _traits(dataset: Dataset, own: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -102,12 +87,7 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
         return [Task(STATEMENTS, dataset, stated), Task(DENIALS, dataset, denied)]
 
     return Study(
-        name="gras",
-        title="GRAS: traits by gender, race, age and skin tone",
-        short="GRAS",
-        question="Which traits does the model see more in some groups than in others?",
-        citation="Malik and others, Ask Me Again Differently: GRAS for Measuring Bias in Vision Language Models "
-        "(EACL 2026)",
+        **WORDS.about,
         asks=Asks(
             datasets=("gras", FACES_NAME),
             tasks=questions,
@@ -119,30 +99,12 @@ def gras_study(traits: pl.DataFrame | None = None, templates: Mapping[str, str] 
             reference_models=("glasshouse/generative",),
         ),
         measures=Measures(functions=(gras_rows,), metrics=METRICS, compares=ATTRIBUTES, within=("source",)),
-        tells=Tells(
-            chapter="beholder.studies.gras.chapter:CHAPTER",
-            choices=CHOICES,
-            compat="the ten released scripts: their prompts, blanks and single answer token",
-            limitations=LIMITATIONS,
-            of_photographs=("Race, gender, age and skin tone are perceived: labels of annotators or of a classifier.",),
-            intervals="from shuffles of people within the other labels, for all traits, pairs and attributes together",
-        ),
+        tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         demo=True,
-        options=OPTIONS,
+        options=WORDS.options,
         configure=configured,
     )
-
-
-OPTIONS = (
-    Option("traits", "With gras: own traits (a table with the columns trait and valence)."),
-    Option(
-        "templates",
-        "With gras or disparity: own wordings (a table with the columns template and text, in which {} is the trait "
-        "or the concept). With apa or pfi: how people of your own are asked in other languages (language, level, text "
-        "and options).",
-    ),
-)
 
 
 def configured(study: Study, options: Fields) -> Study:

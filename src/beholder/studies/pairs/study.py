@@ -22,16 +22,11 @@ from beholder.studies.pairs.prompts import CHOICE, pair_tasks, read_questions
 from beholder.studies.pairs.tables import COMMAND
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import SEED, PlanOptions, plan_rows
-from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tasks, Tells, read_metrics
+from beholder.studies.study import Asks, MeasureOptions, Measures, Plans, Study, Tasks, read_metrics, read_words
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
-CHOICES = (
-    "Orders: all six of two options and “unclear”, so that every option takes every place; HELM asks in one",
-    "“Unclear”: an answer of its own, and half a choice for either option where options are compared",
-    "Models that match pictures with texts: a statement for each option in place of the question",
-    "Scenes of occupations and potential crime that HELM asks nothing about (3 of 50): left out",
-)
+WORDS = read_words(__name__)
 
 
 def _tasks(questions: pl.DataFrame | None, *, statements: bool) -> Tasks:
@@ -41,13 +36,7 @@ def _tasks(questions: pl.DataFrame | None, *, statements: bool) -> Tasks:
 def pairs_study(questions: pl.DataFrame | None = None, by: Sequence[str] = ()) -> Study:
     """PAIRS with HELM's questions, or with a user's own; `by` names the labels of the people of a scene."""
     return Study(
-        name="pairs",
-        title="PAIRS: the same scene with another person",
-        short="PAIRS",
-        question="When only the person changes, which answer changes?",
-        citation="Fraser and Kiritchenko, Examining Gender and Racial Bias in Large Vision-Language Models Using a "
-        "Novel Dataset of Parallel Images (EACL 2024); questions with “unclear” as in HELM. Tables: Xiao and others, "
-        "GenderBias-VL (2024)",
+        **WORDS.about,
         asks=Asks(
             datasets=("pairs", PAIRS_NAME),
             tasks=_tasks(questions, statements=False),
@@ -59,33 +48,12 @@ def pairs_study(questions: pl.DataFrame | None = None, by: Sequence[str] = ()) -
         measures=Measures(
             functions=(partial(pair_rows, tuple(by)),), metrics=METRICS, compares=tuple(by) or LABELS, every=bool(by)
         ),
-        tells=Tells(
-            chapter="beholder.studies.pairs.chapter:CHAPTER",
-            choices=CHOICES,
-            compat="nothing: it changes nothing here",
-            limitations=(
-                "Scenes are judged, not people: what is found holds for scenes like these.",
-                "Pictures of one scene may differ in more than the person: a generator changes details too.",
-                "Favourable is the option of higher status, or the innocent one. It need not be the right one.",
-            ),
-            of_photographs=("Labels say what is meant to be seen. Two genders and two races stand for no more.",),
-            intervals="from exchanging the people of a scene, for all parts, labels and questions together",
-        ),
+        tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
-        options=OPTIONS,
+        options=WORDS.options,
         configure=configured,
         command=COMMAND,
     )
-
-
-OPTIONS = (
-    Option(
-        "questions",
-        "With pairs: own questions (a table with the columns question, first and second; and part, scenario, "
-        "favourable, first_statement and second_statement, if you like).",
-    ),
-    Option("by", "With pairs: a label of the people of a scene (repeatable). Default: gender and race.", several=True),
-)
 
 
 def configured(study: Study, options: Fields) -> Study:

@@ -28,7 +28,7 @@ from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.scores import GROUPED, Judged, groupings, rated_scores, read_judged
 from beholder.studies.printed import Cell, Printed, Size, Sizes, part_of_source, sources_beside
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, refusal_metric, refusal_rows
-from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 TASK = "perception"
@@ -37,24 +37,12 @@ METRICS = (
     *mirror_metrics("perception"),
     refusal_metric("perception"),
 )
-
-LIMITATIONS = (
-    "A cosine is not a probability, and nobody stated it as a judgement; only differences between cosines compare.",
-    "Noise alone makes a mean absolute difference more than 0: read the causal effects.",
-    "A model that answers in words is asked whether each caption fits; its numbers are P(Yes), not the study's cosine.",
-)
-
-
-CHOICES = (
-    f"The valence of belief: positive for {', '.join(d.title for d in DIMENSIONS if d.valence == prompts.POSITIVE)}",
-    f"The question of models that answer: “{prompts.FITS.template}”",
-    f"k where {TOP[0]:,} is more than half of what is ranked: {TOP[1]}, else a quarter",
-    f"Pairs of a brightness map: {design.MOST_PAIRS}; squares: {design.SIDE} × {design.SIDE}",
-    f"The face region of CausalFace's smiles: an ellipse of half axes {FACE[0]:g} and {FACE[1]:g} of the picture",
-    "Clusters of curves: Ward's, of slope and curvature in all dimensions, cut at the farthest merger",
-    f"Fewest images of an age (stated for UTKFace): {curves.FEWEST_OF_AN_AGE}; with fewer than {curves.FEWEST_AGES} "
-    "such ages, bands",
-    "What tells race and gender: the control word that fits best, by the mean over the templates",
+WORDS = read_words(
+    __name__,
+    positive=", ".join(each.title for each in DIMENSIONS if each.valence == prompts.POSITIVE),
+    question=prompts.FITS.template,
+    **{"first": f"{TOP[0]:,}", "second": TOP[1], "pairs": design.MOST_PAIRS, "side": design.SIDE},
+    **{"wide": f"{FACE[0]:g}", "high": f"{FACE[1]:g}", "images": curves.FEWEST_OF_AN_AGE, "ages": curves.FEWEST_AGES},
 )
 
 
@@ -115,11 +103,7 @@ def perception_study(
         return [Task(TASK, studied(adults(dataset)), prompts.perception_prompts(dimensions, templates))]
 
     return Study(
-        name="perception",
-        title="Perception: social judgement of faces",
-        short="Perception",
-        question="Which social judgements does the model make of faces, and what moves them?",
-        citation="Hausladen and others, Social perception of faces in a vision-language model (2024)",
+        **WORDS.about,
         asks=Asks(
             datasets=("causalface", FAIRFACE_NAME, UTKFACE_NAME, DESIGN_NAME),
             tasks=partial(tasks, prompts.perception_prompts),
@@ -131,30 +115,11 @@ def perception_study(
             reference_models=("glasshouse/contrastive",),
         ),
         measures=Measures(functions=(measure,), metrics=METRICS, compares=GROUPED),
-        tells=Tells(
-            chapter="beholder.studies.perception.chapter:CHAPTER",
-            choices=CHOICES,
-            compat="the paper's tests, uncorrected, and the released scripts for what is ranked and how",
-            limitations=LIMITATIONS,
-            of_photographs=(
-                "Race, gender and age are perceived labels (of annotators or a model); three race labels are compared.",
-                "Groups of photographs differ in more than a label: only matched sets show the effect of an attribute.",
-            ),
-        ),
+        tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
-        options=OPTIONS,
+        options=WORDS.options,
         configure=configured,
     )
-
-
-OPTIONS = (
-    Option(
-        "dimensions",
-        "With perception: your own dimensions, a table with the columns dimension, word, and maybe valence, opposite.",
-    ),
-    Option("ratings", "With perception: people's ratings, a table with image, trait and rating (or mean and n)."),
-    Option("top", "With perception: your own k for Skew@k, in place of 1000 and 100 (repeatable).", int, several=True),
-)
 
 
 def configured(study: Study, options: Fields) -> Study:
@@ -176,7 +141,7 @@ TRIED = (
     Dimension("warmth", "Warmth", ("warm", "friendly"), prompts.POSITIVE, "coldness"),
     Dimension("coldness", "Coldness", ("cold", "hostile"), prompts.NEGATIVE, "warmth"),
 )
-WORDS = ("warm", "cold", "friendly", "hostile", "male", "female", "white", "black")
+ASKED = ("warm", "cold", "friendly", "hostile", "male", "female", "white", "black")
 """Words of a kind stand at even places: a wholly unfair model finds women warm and men cold."""
 
 
@@ -185,7 +150,7 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     there = ~pl.Series(world.scores.sum(axis=1)).is_nan().to_numpy()
     cells, images = 0.2 + 0.01 * world.scores[there], world.table.filter(pl.Series(there))
     cosine, neutral = cells[:, :-1], cells[:, -1]
-    judged = Judged(images, list(WORDS), cosine, cosine - neutral[:, None], neutral, TRIED, "cosine", {})
+    judged = Judged(images, list(ASKED), cosine, cosine - neutral[:, None], neutral, TRIED, "cosine", {})
     rows = [*curves.score_rows(judged), *bias_rows(judged, options), *curves.gap_rows(judged, options)]
     rows += neutral_test_rows({None: judged}, options)
     # Where race and branch are the same label, race may truly be found: gender alone is asked.
@@ -197,7 +162,7 @@ CLAIMS = ("gap", "sc_weat", "skew", "ranking", "markedness", "markedness_gap")
 CROSSED = ("perception.gap:race × gender", "perception.neutral_test:race × gender")
 TRUE = {GENDER_ONLY: (*(f"perception.{name}:gender" for name in CLAIMS), *CROSSED)}
 FOUND = ("perception.gap", "perception.sc_weat", "perception.markedness")
-TRIALS = Trial(prompts=len(WORDS) + 1, measure=measure_world, true=TRUE, found=FOUND)
+TRIALS = Trial(prompts=len(ASKED) + 1, measure=measure_world, true=TRUE, found=FOUND)
 
 
 # Printed numbers: Tables S.1 and S.2, and the sizes of two image sets

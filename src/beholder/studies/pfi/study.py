@@ -13,7 +13,7 @@ from beholder.studies.apa.study import APA
 from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.public_figures import study as figures
 from beholder.studies.public_figures.declared import Asker, read_wordings
-from beholder.studies.study import Plans, Study
+from beholder.studies.study import Plans, Study, read_words
 
 NAME_PROMPT = "This is a picture of {}"
 POLITICIAN_CATEGORIES = ("person", "dog", "giraffe", "plant", "tree", "lamp", "chair")
@@ -55,31 +55,17 @@ def configured(study: Study, options: Fields) -> Study:
     return replace(study, asks=replace(study.asks, tasks=tasks))
 
 
+WORDS = read_words(__name__, sports=len(SPORTS))
 PFI = replace(
     APA,
-    name="pfi",
-    title="P-FI: public figures",
-    short="P-FI",
-    question="APA's questions with the prompts of its predecessor: does the model recognise people and their "
-    "occupations, women as often as men, and whom does it know by name?",
-    citation="P-FI, the public-figure benchmark (APA's predecessor)",
+    **WORDS.about,
     asks=replace(APA.asks, datasets=("apa",), tasks=partial(figures.figure_tasks, ASKER, pfi_association_prompts)),
     measures=replace(
         APA.measures,
         functions=figures.public_figure_measures("pfi", POOLS),
         metrics=figures.public_figure_metrics("pfi"),
     ),
-    tells=replace(
-        APA.tells,
-        chapter="beholder.studies.pfi.chapter:CHAPTER",
-        choices=(
-            "Prompts of actors: the politicians' categories and APA's actor levels",
-            "Articles: an where English asks for it; the paper's template has a",
-            f"Sports beyond the {len(SPORTS)} with a prompt: left out of the specialty level",
-            "The photographs: APA's",
-        ),
-        compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
-    ),
+    tells=replace(WORDS.tells, limitations=APA.tells.limitations, of_photographs=APA.tells.of_photographs),
     plans=Plans(
         plan=partial(figures.ratio_plan, "pfi", POOLS),
         trials="beholder.studies.public_figures.study:PFI_TRIALS",

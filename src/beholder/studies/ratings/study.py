@@ -23,7 +23,7 @@ from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.mirror import SIDES, mirror_metrics, mirror_rows, read_ratings
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
-from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Plans, Study, read_words
 from beholder.studies.worlds import BRANCH_ONLY, BRIGHTNESS_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
 
 TRAITS, WORK = "ratings", "labour"
@@ -36,6 +36,7 @@ QUESTION = Instruction(
     no="No",
 )
 PHRASES = dict(read_table(Path(__file__).with_name("traits.csv")).select("trait", "text").iter_rows())
+WORDS = read_words(__name__)
 LABOUR = Metric(
     "ratings.labour",
     "labour",
@@ -43,11 +44,6 @@ LABOUR = Metric(
     "Spearman's, of the model's gap between women and men in an occupation with the share of women who work in it",
     0.0,
     counts="occupations",
-)
-LIMITATIONS = (
-    "People's ratings are a mirror, not the truth: they say how faces strike people, not how anyone is.",
-    "The raters are those who were asked. Others may see otherwise.",
-    "Standard deviations are of the rated images: a trait on which all are alike has large ones.",
 )
 
 
@@ -109,12 +105,7 @@ def ratings_study(given: pl.DataFrame | None = None, labour: pl.DataFrame | None
             yield from labour_rows(matrix, labour, options)
 
     return Study(
-        name="ratings",
-        title="Ratings: people beside the model",
-        short="Ratings",
-        question="Where does a model rate faces as people do, and what does it add or leave out?",
-        citation="our own; ratings of One Million Impressions: Peterson and others, Deep models of superficial face "
-        "judgments (PNAS 2022)",
+        **WORDS.about,
         asks=Asks(
             datasets=("omi", FACES_NAME),
             tasks=tasks,
@@ -124,26 +115,11 @@ def ratings_study(given: pl.DataFrame | None = None, labour: pl.DataFrame | None
             reference_models=("glasshouse/generative", "null"),
         ),
         measures=Measures(functions=(measure,), metrics=(*mirror_metrics("ratings"), LABOUR), compares=LABELS),
-        tells=Tells(
-            chapter="beholder.studies.ratings.chapter:CHAPTER",
-            limitations=LIMITATIONS,
-            of_photographs=("Gender and race are perceived: read off the ratings themselves, or labels of the data.",),
-            intervals="from shuffles of people, for all traits and labels together",
-        ),
+        tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
-        options=OPTIONS,
+        options=WORDS.options,
         configure=configured,
     )
-
-
-OPTIONS = (
-    Option(
-        "ratings",
-        "With ratings or perception: people's ratings, a table with the columns image, trait and rating (a row for "
-        "each), or mean and n.",
-    ),
-    Option("labour", "With ratings: occupations and the per cent of women in them (a table: occupation, women)."),
-)
 
 
 def configured(study: Study, options: Fields) -> Study:
