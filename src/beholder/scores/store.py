@@ -392,7 +392,7 @@ def scores_of(asked: Iterable[Scored], stores: Sequence[Place], wanted: Mapping[
             f"{' and '.join(map(str, stores))} has no scores of this run.\nName the store that the audit used, "
             "store=DIR, or audit again. Scores that were read from files (beholder measure) are in those files."
         )
-    return pl.concat(frames, how="diagonal")
+    return pl.concat(frames, how="diagonal_relaxed")  # an age is a number in one data set, a band in another
 
 
 def _tidy(matrix: ScoreMatrix) -> pl.DataFrame:
