@@ -63,7 +63,7 @@ class Shelf:
 
     def __init__(self, folder: Place, label: Mapping[str, str], widths: Mapping[str, int] | None = None) -> None:
         """`label` says whose rows these are; without `widths` of channels the first block decides."""
-        self.folder, self._label, self._widths = folder, dict(label), widths
+        self.folder, self._label, self.widths = folder, dict(label), widths
         self._blocks: list[_Block] = []
         self._small: list[int] = []
         self._seen: set[str] = set()
@@ -213,9 +213,9 @@ class Shelf:
             return
         head, _, body = data.partition(b"\n")
         noted = json.loads(head)
-        if noted["label"] != self._label or self._widths not in (None, noted["widths"]):
+        if noted["label"] != self._label or self.widths not in (None, noted["widths"]):
             return
-        self._widths = noted["widths"]
+        self.widths = noted["widths"]
         self._places = _Places(*np.frombuffer(body, "<i8").reshape(2, -1))
         self._blocks = [_Block(self.folder / name, stamp, rows) for name, stamp, rows in noted["blocks"]]
         same = [there.get(block.path.name) == block.stamp for block in self._blocks]
@@ -230,7 +230,7 @@ class Shelf:
         sizes = np.bincount(rows[1] >> ROW_BITS, minlength=len(noted)).tolist()
         own = [self._blocks[place] for place in noted]
         blocks = [[block.path.name, block.stamp, size] for block, size in zip(own, sizes, strict=True)]
-        head = json.dumps({"label": self._label, "widths": self._widths, "blocks": blocks})
+        head = json.dumps({"label": self._label, "widths": self.widths, "blocks": blocks})
         data = head.encode() + b"\n" + rows.astype("<i8").tobytes()
         write_whole(self.folder / INDEX, content_digest(data).encode() + b"\n" + data, private=True)
 
@@ -299,10 +299,10 @@ class Shelf:
         other = [name for name in {**label, **self._label} if label.get(name) != self._label.get(name)]
         if other:
             raise BadBlock(f"it belongs to another place of the store (other {', '.join(other)})")
-        if self._widths is None:
-            self._widths = {name: int(str(width)) for name, width in widths.items()}
-        if dict(self._widths) != widths:
-            raise BadBlock(f"it has the channels {widths}, not {dict(self._widths)}")
+        if self.widths is None:
+            self.widths = {name: int(str(width)) for name, width in widths.items()}
+        if dict(self.widths) != widths:
+            raise BadBlock(f"it has the channels {widths}, not {dict(self.widths)}")
 
 
 class _Places:

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,7 +50,7 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
-from beholder.scores.shelf import INDEX, BadBlock, Shelf
+from beholder.scores.shelf import INDEX, LONGEST, BadBlock, Mask, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
 MODEL = re.compile(r"[0-9a-f]{20}")
@@ -298,21 +299,28 @@ def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[
 
 def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Store) -> ScoreMatrix | None:
     texts = store.texts(spec)
-    contrastive, pictures = texts.folder.is_dir() or store.images(spec).folder.is_dir(), task.kind == PICTURES
+    contrastive = texts.folder.is_dir() or store.images(spec).folder.is_dir()
     shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
-    own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
+    own_keys = np.array([keys[uri] or "" for uri in task.dataset.table["uri"]], f"S{LONGEST}")
     there = ~shelf.lacks(own_keys)
-    here = [key for key, known in zip(own_keys, there, strict=True) if known]
-    if not here or (contrastive and not pictures and texts.missing(task.prompts.texts)):
+    if not there.any() or (contrastive and task.kind != PICTURES and texts.missing(task.prompts.texts)):
         return None
-    words = shelf.vectors(own_keys) if contrastive and pictures else None
-    words = texts.read(task.prompts.texts)["vector"] if contrastive and not pictures else words
-    parts = []
-    for _, rows in shelf.parts(here):
+    return read_matrix(task, own_keys, there, shelf, texts if contrastive else None, spec)
+
+
+def read_matrix(
+    task: Task, keys: npt.NDArray[np.bytes_], there: Mask, shelf: Shelf, texts: Shelf | None, spec: ModelSpec
+) -> ScoreMatrix:
+    """A task's matrix, of the images that are `there`: rows of a shelf, or cosines of its vectors with the `texts`'."""
+    channels, words = tuple(shelf.widths or ()), None
+    if texts is not None:
+        channels = ("cosine",)
+        words = shelf.vectors(keys) if task.kind == PICTURES else texts.read(task.prompts.texts)["vector"]
+    cells = np.empty((int(there.sum()), len(task.prompts), len(channels)), np.float32)
+    for part, rows in shelf.parts(keys[there]):
         found = rows if words is None else {"cosine": cosines(rows["vector"], words)}
-        parts.append(np.stack(list(found.values()), axis=2))
-    images = task.dataset.table.filter(there)
-    return task.matrix(np.concatenate(parts), tuple(found), images=images, settings=spec.settings)
+        cells[part] = np.stack([found[channel] for channel in channels], axis=2)
+    return task.matrix(cells, channels, images=task.dataset.table.filter(there), settings=spec.settings)
 
 
 @dataclass(frozen=True)
