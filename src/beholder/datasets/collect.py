@@ -156,13 +156,9 @@ def collect(
     return table, without
 
 
-def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[start : start + TITLES] for start in range(0, len(names), TITLES))
-
-
 def _found(wiki: Wiki, titles: Sequence[str], **wanted: str) -> Iterator[tuple[str, Entry]]:
     """The page of every title, after what the wiki normalises and redirects."""
-    for some in _batches(titles):
+    for some in (titles[start : start + TITLES] for start in range(0, len(titles), TITLES)):
         answer: Entry = wiki.ask(wiki.url, action="query", titles="|".join(some), **wanted).get("query", {})
         require_form(answer, FORM, Path(wiki.url))  # the form that the API documents
         moved = {each["from"]: each["to"] for kind in ("normalized", "redirects") for each in answer.get(kind, [])}
@@ -194,8 +190,9 @@ def _files(wiki: Wiki, names: Sequence[str], width: int) -> dict[str, Entry]:
 def _groups(wiki: Wiki, items: Sequence[str]) -> dict[str, tuple[str, str]]:
     """What Wikidata states of every item, where it states one thing, with where that stands."""
     made: dict[str, tuple[str, str]] = {}
-    for some in _batches(items):
-        answer = wiki.ask(wiki.wikidata, action="wbgetentities", ids="|".join(some), props="claims")
+    for start in range(0, len(items), TITLES):
+        some = "|".join(items[start : start + TITLES])
+        answer = wiki.ask(wiki.wikidata, action="wbgetentities", ids=some, props="claims")
         for item, entity in answer.get("entities", {}).items():
             stated = [each for each in entity.get("claims", {}).get(GENDER, []) if each.get("rank") != "deprecated"]
             best = [each for each in stated if each.get("rank") == "preferred"] or stated
