@@ -90,11 +90,6 @@ class RemotePath(PurePosixPath):
             raise FileNotFoundError(str(self))
         return status
 
-    def is_symlink(self) -> bool:
-        return False
-
-    lstat = stat
-
     def entries(self) -> list[Status]:
         """What lies in this folder, by name; nothing if there is no such folder."""
         with self._reached("listed") as (system, path), suppress(FileNotFoundError, NotADirectoryError):

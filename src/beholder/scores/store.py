@@ -39,7 +39,7 @@ from beholder.core.errors import MissingData, RemoteError
 from beholder.core.files import Place, cache_folder, is_dead, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
-from beholder.core.remote import RemotePath
+from beholder.core.remote import RemotePath, Status
 from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset, own_data, require_asked
@@ -169,25 +169,22 @@ def remove_models(models: Sequence[StoredModel]) -> None:
             remove_tree(model.folder.rename(away))
 
 
-def leftovers(store: Store) -> list[Place]:
+def leftovers(store: Store) -> dict[Place, Status]:
     """Blocks that were set aside, temporary files of ended processes (of other machines: a day old), removed models."""
-    found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
+    found = sorted((path, status) for path, status in walk(store.root) if path.suffix in LEFT)
     young = time.time() - 86400.0  # a temporary file of less than a day may still be in use
-    return sorted(path for path, at in found if path.suffix != ".part" or at.st_mtime < young or is_dead(path))
+    return {path: at for path, at in found if path.suffix != ".part" or at.st_mtime < young or is_dead(path)}
 
 
-def remove_leftovers(paths: Sequence[Place]) -> None:
-    for path in paths:
-        if path.is_dir() and not path.is_symlink():
-            remove_tree(path)
-        else:
-            path.unlink(missing_ok=True)
+def remove_leftovers(files: Mapping[Place, Status]) -> None:
+    for path, status in files.items():
+        remove_tree(path) if status.is_folder else path.unlink(missing_ok=True)
 
 
-def size_of(path: Place) -> int:
-    """Bytes of a file, or of all files in a folder."""
-    own = 0 if path.is_dir() else path.lstat().st_size
-    return own + sum(status.st_size for _, status in walk(path) if not status.is_folder)
+def size_of(files: Mapping[Place, Status]) -> int:
+    """Bytes of these files, and of all files in those that are folders."""
+    inside = (status for folder in files if files[folder].is_folder for _, status in walk(folder))
+    return sum(status.st_size for status in (*files.values(), *inside) if not status.is_folder)
 
 
 def verify_store(store: Store, progress: Progress = silent) -> Findings:
