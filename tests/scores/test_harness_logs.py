@@ -86,6 +86,12 @@ def test_our_own_scores_are_read_back(tmp_path: Path) -> None:
     assert log.table.columns[2:] == ["cosine"]
 
 
+def test_a_separator_of_lines_in_a_text_ends_no_line(tmp_path: Path) -> None:
+    row = {"image_id": "a\u2028.png", "prompt_id": "p", "score": 0.25}
+    (tmp_path / "scores.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\r\n")
+    assert read_harness_log(tmp_path / "scores.jsonl").table.rows() == [("a\u2028.png", "p", 0.25)]
+
+
 YES_NO = {"image_id": "a", "prompt_id": "p"}
 PAIRS = [["-1.0", "False"], ["-2.0", "False"]]
 

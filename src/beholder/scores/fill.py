@@ -241,8 +241,7 @@ class _Filler:
         shelf.check_writable(count, "images")
         shelf.merge_small_blocks()
         named = f"{self.scorer.spec.name}: {label}"
-        progress = self.options.progress(named, len(present), len(present) - count, later)
-        with progress as advance, _Block(shelf) as block:
+        with self.options.progress(named, len(present), len(present) - count, later) as advance, _Block(shelf) as block:
             batches = _Batches(self.images, present, lacking, self.scorer.batch_size)
             for scored in self._scored(batches, asked, shelf.has):
                 self._learn(scored)
@@ -254,8 +253,7 @@ class _Filler:
         """Whether there was something to compare: one stored image of each block, which is scored again."""
         sample = rows[shelf.one_of_each_block(self.images.keys[rows])]
         batches = _Batches(self.images, sample, np.ones(len(sample), bool), self.scorer.batch_size)
-        named = f"{self.scorer.spec.name}: verifying"
-        with self.options.progress(named, len(sample), 0) as advance:
+        with self.options.progress(f"{self.scorer.spec.name}: verifying", len(sample), 0) as advance:
             for scored in self._scored(batches, asked, nothing_stored) if batches else ():
                 if scored.uris:
                     _compare(shelf, [self.key(uri) for uri in scored.uris], scored.rows, self.scorer)
@@ -269,8 +267,7 @@ class _Filler:
         elif copies := replicas_of(self.scorer):
             yield from _scored_on_devices(copies, self.options, batches, asked)
         else:
-            model = BatchScorer(self.scorer, self.options, self.workers)
-            yield from model.scored(batches, asked, self.key, stored)
+            yield from BatchScorer(self.scorer, self.options, self.workers).scored(batches, asked, self.key, stored)
 
     def _learn(self, scored: Scored) -> None:
         """Keep digests that were found on the way, and images that cannot be read; or stop, and name them all."""

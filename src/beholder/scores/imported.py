@@ -97,7 +97,7 @@ def asked_in(path: Path) -> tuple[Fields, str]:
 
 
 def _lines(path: Path) -> Iterator[Fields]:
-    lines = enumerate(read_text(path, BadScores).splitlines(), start=1)
+    lines = enumerate(read_text(path, BadScores).split("\n"), start=1)  # a text may hold U+2028, which ends no line
     for place, line in ((f"{path}, line {number}", line) for number, line in lines if line.strip()):
         sample = parse_json(line, place, BadScores)
         if not isinstance(sample, dict):

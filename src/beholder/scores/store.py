@@ -153,8 +153,7 @@ class Findings:
 
 def stored_models(store: Store) -> list[StoredModel]:
     """The models of a store, the last used first; block contents are counted, not checked."""
-    models = [_stored_model(folder) for folder in _model_folders(store)]
-    return sorted(models, key=lambda model: -model.last_used)
+    return sorted(map(_stored_model, _model_folders(store)), key=lambda model: -model.last_used)
 
 
 def remove_models(models: Sequence[StoredModel]) -> None:
