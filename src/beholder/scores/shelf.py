@@ -121,10 +121,10 @@ class Shelf:
                 result.setdefault(name, np.empty((len(keys), values.shape[1]), np.float32))[targets] = values
         return result
 
-    def vectors(self, keys: Keys) -> Floats:
+    def vectors(self, keys: npt.NDArray[np.bytes_]) -> Floats:
         """The vector of each key, NaN where there is none."""
         there = self.has(keys)
-        known = self.read([key for key, is_there in zip(_texts(keys), there, strict=True) if is_there])["vector"]
+        known = self.read(keys[there])["vector"]
         vectors = np.full((len(keys), known.shape[1]), np.nan, np.float32)
         vectors[there] = known
         return vectors
