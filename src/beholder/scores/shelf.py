@@ -113,7 +113,7 @@ class Shelf:
             try:
                 found = self._values(path, places[targets] & ROW, wanted)
             except FileNotFoundError as error:  # another process has merged it, and maybe others, into a larger one
-                self._places.drop({gone for gone, block in enumerate(self._blocks) if not block.path.exists()})
+                self._places.drop({gone for gone, block in enumerate(self._blocks) if not block.path.is_file()})
                 if self.missing(wanted):
                     raise DataError(f"{path} is gone. Run the same command again.") from error
                 found = self.read(wanted)

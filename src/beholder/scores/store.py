@@ -111,7 +111,7 @@ class Store:
 
     def _describe(self, spec: ModelSpec) -> str:
         path = self.root / spec.digest / "spec.json"
-        if not path.exists():
+        if not path.is_file():
             with suppress(OSError, RemoteError):  # a store that cannot be written says so when it must be
                 write_whole(path, json.dumps(spec.as_dict(), indent=1).encode(), private=True)
         return spec.digest
@@ -210,7 +210,7 @@ def _model_folders(store: Store) -> list[Place]:
 
 def _spec(folder: Place) -> Fields:
     with suppress(OSError, ValueError, RecursionError):
-        spec = json.loads((folder / "spec.json").read_text())
+        spec = json.loads((folder / "spec.json").read_bytes())
         return spec if isinstance(spec, dict) else {}
     return {}
 
@@ -273,7 +273,7 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
 
 def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> str:
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_bytes())
         needed, prompts = int(manifest["contents"]), str(manifest["prompts_digest"])
     except (OSError, ValueError, LookupError, TypeError):
         return "is damaged, or was written by an older version."
