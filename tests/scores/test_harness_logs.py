@@ -35,8 +35,8 @@ def inspect_samples() -> list[dict[str, Any]]:
 def test_a_log_of_inspect_ai_gives_the_mass_of_every_spelling_of_yes() -> None:
     assert is_harness_log(INSPECT)
     log = read_harness_log(INSPECT)
-    assert (log.channel, len(log.cells)) == ("log_p_yes", 30)
-    found = {(image, prompt): math.exp(score) for image, prompt, score in log.cells}
+    assert (log.table.columns[2], log.table.height) == ("log_p_yes", 30)
+    found = {(image, prompt): math.exp(score) for image, prompt, score, *_ in log.table.rows()}
     for sample in inspect_samples():
         tokens = sample["output"]["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         yes = sum(math.exp(each["logprob"]) for each in tokens if each["token"].strip().lower() == "yes")
@@ -48,7 +48,8 @@ def test_a_log_of_inspect_ai_as_json_is_read_alike(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"version": 2, "status": "success", "eval": {}, "samples": inspect_samples()}))
     assert is_harness_log(path)
-    assert sorted(read_harness_log(path).cells) == sorted(read_harness_log(INSPECT).cells)
+    read, archived = (read_harness_log(each).table.sort(pl.all()) for each in (path, INSPECT))
+    assert read.equals(archived)
 
 
 def test_coco_results_are_no_log(tmp_path: Path) -> None:
@@ -58,11 +59,11 @@ def test_coco_results_are_no_log(tmp_path: Path) -> None:
 
 def test_samples_of_lmms_eval_give_the_likelihood_of_yes() -> None:
     log = read_harness_log(LMMS)
-    assert (log.channel, len(log.cells)) == ("log_p_yes", 60)
-    for line, cell in zip(LMMS.read_text().splitlines(), log.cells, strict=True):
+    assert (log.table.columns[2], log.table.height) == ("log_p_yes", 60)
+    for line, cell in zip(LMMS.read_text().splitlines(), log.table.rows(), strict=True):
         sample = json.loads(line)
         yes = float(sample["filtered_resps"][0].strip("()").split(",")[0])
-        assert cell == (sample["beholder"]["image_id"], sample["beholder"]["prompt_id"], yes)
+        assert cell[:3] == (sample["beholder"]["image_id"], sample["beholder"]["prompt_id"], yes)
 
 
 def written(folder: Path, *samples: dict[str, Any]) -> Path:
@@ -74,15 +75,21 @@ def test_choices_that_are_prompts_are_scored_one_by_one(tmp_path: Path) -> None:
     doc = {"image_id": "a.png", "choices": ["a warm person", "a cold person"]}
     path = written(tmp_path, {"doc": doc, "resps": [[[-2.5, False]], [[-1.5, True]]]})
     log = read_harness_log(path)
-    assert log[:3] == ([("a.png", "a warm person", -2.5), ("a.png", "a cold person", -1.5)], "logit_true", ())
+    assert log.table.rows() == [("a.png", "a warm person", -2.5), ("a.png", "a cold person", -1.5)]
+    assert (log.table.columns[2:], log.notes) == (["logit_true"], [])
 
 
 def test_our_own_scores_are_read_back(tmp_path: Path) -> None:
     row = {"image_id": "a.png", "prompt_id": "p", "channel": "cosine", "score": 0.25, "gender": "woman"}
     log = read_harness_log(written(tmp_path, row, {**row, "prompt_id": "q", "score": None}))
-    assert log.cells[0] == ("a.png", "p", 0.25)
-    assert math.isnan(log.cells[1][2])
-    assert log.channel == "cosine"
+    assert log.table.rows() == [("a.png", "p", 0.25), ("a.png", "q", None)]
+    assert log.table.columns[2:] == ["cosine"]
+
+
+def test_a_separator_of_lines_in_a_text_ends_no_line(tmp_path: Path) -> None:
+    row = {"image_id": "a\u2028.png", "prompt_id": "p", "score": 0.25}
+    (tmp_path / "scores.jsonl").write_text(json.dumps(row, ensure_ascii=False) + "\r\n")
+    assert read_harness_log(tmp_path / "scores.jsonl").table.rows() == [("a\u2028.png", "p", 0.25)]
 
 
 YES_NO = {"image_id": "a", "prompt_id": "p"}
@@ -128,11 +135,11 @@ def test_a_damaged_archive_is_an_error_of_ours(end: int, tmp_path: Path) -> None
 
 def test_a_flipped_byte_is_an_error_or_changes_nothing_silently(tmp_path: Path) -> None:
     data = INSPECT.read_bytes()
-    before = pl.DataFrame(read_harness_log(INSPECT).cells, orient="row")
+    before = read_harness_log(INSPECT).table
     for place in range(1000, len(data), 6007):
         (tmp_path / "bad.eval").write_bytes(data[:place] + bytes([data[place] ^ 0x40]) + data[place + 1 :])
         try:
-            cells = read_harness_log(tmp_path / "bad.eval").cells
+            read = read_harness_log(tmp_path / "bad.eval").table
         except BadScores:
             continue
-        assert pl.DataFrame(cells, orient="row").equals(before)
+        assert read.equals(before)

@@ -286,7 +286,7 @@ def test_the_commands_for_the_store_take_a_uri(home: str):
     put(f"{home}/store/x.damaged", b"")
     cleaned = run(app, ["store", "clean", "--all", "--leftovers", "--yes", "--store", f"{home}/store"])
     assert "Removed 1 models and 1 leftover files" in cleaned.output
-    assert not RemotePath(f"{home}/store/{entry['folder']}").exists()
+    assert not RemotePath(f"{home}/store/{entry['folder']}").status()
 
 
 def test_no_credentials_are_shown_or_kept(people: Callable[..., Path], tmp_path: Path, caplog):

@@ -261,14 +261,14 @@ def clean_store_command(
     if not wanted and not leftovers:
         raise UsageError("Say what to remove: --model, --older-than, --larger-than, --leftovers or --all.")
     models = _chosen(scores.stored_models(place), model or [], older_than, larger_than) if wanted else []
-    files = scores.leftovers(place) if leftovers else []
+    files = scores.leftovers(place) if leftovers else {}
     if not models and not files:
         err.print("Nothing to remove.")
         return
     if models:
         _show(models)
     if files:
-        out.print(f"{len(files):,} leftover files, {size(sum(map(scores.size_of, files)))}")
+        out.print(f"{len(files):,} leftover files, {size(scores.size_of(files))}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Remove this? It cannot be undone.", err=True)):
         err.print("Nothing was removed." + ("" if sys.stdin.isatty() else " To remove this, add --yes."))
         return

@@ -75,10 +75,8 @@ class Catalog(Mapping[str, Thing], Generic[Thing]):
     def __getitem__(self, name: str) -> Thing:
         if name not in self:
             raise UnknownName(self.kind, name, self)
-        if name not in self._things and name in self._lazy:
-            self._things[name] = resolve_name(self._lazy[name])
-        elif name not in self._things:
-            self._things[name] = self._load_installed(name)
+        if name not in self._things:
+            self._things[name] = resolve_name(self._lazy[name]) if name in self._lazy else self._load_installed(name)
         return self._things[name]
 
     def get(self, name: str, default: Thing | None = None) -> Thing | None:  # type: ignore[override]

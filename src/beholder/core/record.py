@@ -61,9 +61,7 @@ class Record:
     datasets: list[Entry] = field(default_factory=list)
     bad_images: list[dict[str, str]] = field(default_factory=list)  # images that could not be read: `image`, `reason`
     left_out: list[str] = field(default_factory=list)
-    not_compared: list[Entry] = field(
-        default_factory=list
-    )  # labels that were asked for: `study`, `dataset`, `label`, `reason`
+    not_compared: list[Entry] = field(default_factory=list)  # labels that were asked for, in the form above
     notes: list[str] = field(default_factory=list)
     machine: dict[str, str] = field(default_factory=lambda: machine())
 

@@ -50,9 +50,6 @@ class RemotePath(PurePosixPath):
         with self._reached("read") as (system, path):
             return bytes(system.cat_file(path))
 
-    def read_text(self) -> str:
-        return self.read_bytes().decode()
-
     def open(self, mode: str = "rb") -> Any:
         """The file for reading; only what is asked for is fetched."""
         return open_remote(self.uri, fresh=True)
@@ -75,9 +72,6 @@ class RemotePath(PurePosixPath):
         """What is known of it; None if there is nothing."""
         return remote_status(self.uri, fresh=True)
 
-    def exists(self) -> bool:
-        return self.status() is not None
-
     def is_file(self) -> bool:
         return (status := self.status()) is not None and not status.is_folder
 
@@ -89,11 +83,6 @@ class RemotePath(PurePosixPath):
         if (status := self.status()) is None:
             raise FileNotFoundError(str(self))
         return status
-
-    def is_symlink(self) -> bool:
-        return False
-
-    lstat = stat
 
     def entries(self) -> list[Status]:
         """What lies in this folder, by name; nothing if there is no such folder."""

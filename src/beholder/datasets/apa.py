@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import urllib.error
 import urllib.request
 import zipfile
 import zlib
@@ -92,7 +91,7 @@ def fetch_archive(url: str, folder: Path, *, keep: str) -> None:
         try:
             with urllib.request.urlopen(url, timeout=60) as response, archive.open("wb") as file:
                 shutil.copyfileobj(response, file)
-        except (urllib.error.URLError, TimeoutError, OSError) as error:
+        except OSError as error:
             raise MissingData(
                 f"{url} could not be downloaded ({error}).\nOn a machine with a network: download that file, unpack "
                 f"it, and put its folder '{keep}' at {folder / keep}."

@@ -64,29 +64,29 @@ class Wiki:
         if kept.is_file():
             return _object(read_json(kept), str(kept))
         address = f"{server}/w/api.php?{urlencode(query)}"
-        for attempt in range(TRIES):
-            body, wait = self._get(address)
-            answer = _object(parse_json(body.decode("utf-8", "replace"), address), address) if body else {}
-            error = answer.get("error")
-            if body and not error:
-                write_whole(kept, json.dumps(answer).encode())
-                return answer
-            if error and error.get("code") not in ("maxlag", "ratelimited"):
+        bodies = (body.decode("utf-8", "replace") for body in self._answers(address, server))
+        answers = (_object(parse_json(body, address), address) for body in bodies)
+        while error := (answer := next(answers)).get("error"):
+            if error.get("code") not in ("maxlag", "ratelimited"):
                 raise MissingData(f"{server} refused: {str(error.get('info', error))[:200]}")
-            self.sleep(max(wait, 5.0 * 2**attempt))
-        raise MissingData(f"{server} is too busy. Try again later: what was found is kept.")
+        write_whole(kept, json.dumps(answer).encode())
+        return answer
 
     def picture(self, address: str) -> bytes:
         """The bytes of a picture; it must lie where the wikis keep their files."""
         parts, own = urlsplit(address), urlsplit(self.url)
         if (parts.scheme, parts.netloc) not in (("https", PICTURES), (own.scheme, own.netloc)):
             raise DataError(f"{address} is not where {self.url} keeps its files.")
+        return next(self._answers(address, parts.netloc))
+
+    def _answers(self, address: str, server: str) -> Iterator[bytes]:
+        """What the server answers, asked again after longer and longer pauses; an error if it stays busy."""
         for attempt in range(TRIES):
             body, wait = self._get(address)
             if body:
-                return body
+                yield body
             self.sleep(max(wait, 5.0 * 2**attempt))
-        raise MissingData(f"{parts.netloc} is too busy. Try again later: what was found is kept.")
+        raise MissingData(f"{server} is too busy. Try again later: what was found is kept.")
 
     def _get(self, address: str) -> tuple[bytes, float]:
         """The bytes, or none and how long to wait."""
@@ -156,26 +156,11 @@ def collect(
     return table, without
 
 
-def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (names[start : start + TITLES] for start in range(0, len(names), TITLES))
-
-
-def _query(wiki: Wiki, **query: str) -> Entry:
-    """What a query found, of the form that the API documents."""
-    found: Entry = wiki.ask(wiki.url, action="query", **query).get("query", {})
-    require_form(found, FORM, Path(wiki.url))
-    return found
-
-
-def _pages(wiki: Wiki, titles: Sequence[str], *, free_only: bool) -> dict[str, Entry]:
+def _found(wiki: Wiki, titles: Sequence[str], **wanted: str) -> Iterator[tuple[str, Entry]]:
     """The page of every title, after what the wiki normalises and redirects."""
-    made: dict[str, Entry] = {}
-    wanted = {"prop": "pageimages|pageprops", "piprop": "name", "pilicense": "free" if free_only else "any"}
-    wanted |= {"ppprop": "wikibase_item|disambiguation", "redirects": "1", "pilimit": str(TITLES)}
-    for some in _batches(titles):
-        if odd := [title for title in some if "|" in title]:
-            raise DataError(f"{odd[0]!r} cannot be the title of a page: it has a |.")
-        answer = _query(wiki, titles="|".join(some), **wanted)
+    for some in (titles[start : start + TITLES] for start in range(0, len(titles), TITLES)):
+        answer: Entry = wiki.ask(wiki.url, action="query", titles="|".join(some), **wanted).get("query", {})
+        require_form(answer, FORM, Path(wiki.url))  # the form that the API documents
         moved = {each["from"]: each["to"] for kind in ("normalized", "redirects") for each in answer.get(kind, [])}
         pages = {page["title"]: page for page in answer.get("pages", [])}
         for title in some:
@@ -183,30 +168,31 @@ def _pages(wiki: Wiki, titles: Sequence[str], *, free_only: bool) -> dict[str, E
             while last in moved and last not in seen:
                 seen.add(last)
                 last = moved[last]
-            made[title] = pages.get(last, {"title": title, "missing": True})
-    return made
+            yield title, pages.get(last, {"title": title, "missing": True})
+
+
+def _pages(wiki: Wiki, titles: Sequence[str], *, free_only: bool) -> dict[str, Entry]:
+    """The page of every title, with the name of its picture and its item in Wikidata."""
+    if odd := [title for title in titles if "|" in title]:
+        raise DataError(f"{odd[0]!r} cannot be the title of a page: it has a |.")
+    wanted = {"prop": "pageimages|pageprops", "piprop": "name", "pilicense": "free" if free_only else "any"}
+    wanted |= {"ppprop": "wikibase_item|disambiguation", "redirects": "1", "pilimit": str(TITLES)}
+    return dict(_found(wiki, titles, **wanted))
 
 
 def _files(wiki: Wiki, names: Sequence[str], width: int) -> dict[str, Entry]:
     """What is known of every file, by the name that pages have for it."""
-    made: dict[str, Entry] = {}
     wanted = {"prop": "imageinfo", "iiprop": "url|size|mime|sha1|extmetadata", "iiurlwidth": str(width)}
-    for some in _batches(names):
-        titles = "|".join(f"File:{name}" for name in some)
-        answer = _query(wiki, titles=titles, **wanted)
-        moved = {each["from"]: each["to"] for each in answer.get("normalized", [])}
-        pages = {page["title"]: page for page in answer.get("pages", [])}
-        for name in some:
-            page = pages.get(moved.get(f"File:{name}", f"File:{name}"), {})
-            made[name] = next(iter(page.get("imageinfo", [])), {})
-    return made
+    pages = _found(wiki, [f"File:{name}" for name in names], **wanted)
+    return {title.removeprefix("File:"): next(iter(page.get("imageinfo", [])), {}) for title, page in pages}
 
 
 def _groups(wiki: Wiki, items: Sequence[str]) -> dict[str, tuple[str, str]]:
     """What Wikidata states of every item, where it states one thing, with where that stands."""
     made: dict[str, tuple[str, str]] = {}
-    for some in _batches(items):
-        answer = wiki.ask(wiki.wikidata, action="wbgetentities", ids="|".join(some), props="claims")
+    for start in range(0, len(items), TITLES):
+        some = "|".join(items[start : start + TITLES])
+        answer = wiki.ask(wiki.wikidata, action="wbgetentities", ids=some, props="claims")
         for item, entity in answer.get("entities", {}).items():
             stated = [each for each in entity.get("claims", {}).get(GENDER, []) if each.get("rank") != "deprecated"]
             best = [each for each in stated if each.get("rank") == "preferred"] or stated

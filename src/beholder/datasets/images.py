@@ -68,8 +68,7 @@ def is_transparent(image: Image.Image) -> bool:
 def on_white(image: Image.Image) -> Image.Image:
     """The picture in RGB as transformers' processors make it: what is transparent shows white."""
     if is_transparent(image):
-        opaque = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), opaque)
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
     return image if image.mode == "RGB" else image.convert("RGB")
 
 

@@ -170,9 +170,8 @@ def _misspelt(one: str, other: str, *, rare: bool) -> bool:
     if len(short) < len(long):
         return any(long[:place] + long[place + 1 :] == short for place in range(len(long)))
     places = [place for place in range(len(long)) if short[place] != long[place]]
-    if len(places) == 2:
-        i, k = places
-        return k == i + 1 and short[i] == long[k] and short[k] == long[i]
+    if len(places) == 2:  # side by side and exchanged
+        return places[1] - places[0] == 1 and sorted(short) == sorted(long)
     ending = {short[-1], long[-1]} == {"a", "o"} and places == [len(long) - 1]
     return len(places) == 1 and not ending and (len(long) > 5 or rare)
 

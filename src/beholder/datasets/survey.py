@@ -54,7 +54,6 @@ class Survey(NamedTuple):
     alike: dict[str, str]  # image id → an earlier image that looks like it
     groups: dict[str, pl.DataFrame]  # of columns with groups: `group` and `count`, the largest first; null: no label
     numbers: dict[str, tuple[float, float, float]]  # of every column of numbers: lowest, median, highest
-    identifiers: dict[str, int]  # of every column with too many texts to be groups: how many different ones
     crossings: dict[tuple[str, str], pl.DataFrame]  # `first`, `second` and `count`, those of 0 included
 
 
@@ -77,11 +76,10 @@ def survey(dataset: Dataset, advance: Callable[[int], None] = lambda count: None
     ranges = {name: _range(column) for name, column in numbers.items() if column is not None}
     few = [each.name for each in columns if each.role not in ("numbers", "person") and each.values <= MOST_GROUPS]
     groups = {name: _counts(texts[name]) for name in few}
-    many = {each.name: each.values for each in columns if each.name in texts and each.name not in groups}
     crossed = [each.name for each in columns if each.role == "groups" and each.values <= MOST_CROSSED]
     crossings = {(a, b): _crossing(texts[a], texts[b]) for a, b in combinations(crossed, 2)}
     alike = look_alikes(looks)
-    return Survey(len(dataset), columns, damaged, sizes, transparent, alike, groups, ranges, many, crossings)
+    return Survey(len(dataset), columns, damaged, sizes, transparent, alike, groups, ranges, crossings)
 
 
 def damaged_images(dataset: Dataset, advance: Callable[[int], None] = lambda count: None) -> dict[str, str]:
@@ -210,7 +208,8 @@ def _people(survey: Survey) -> Iterator[str]:
         rows = [[group or "no label", str(count), f"{count / survey.images:.0%}"] for group, count in groups.rows()]
         yield from ("", f"### {escape(name)}", "", *_table(["group", "images", "share"], rows))
     others = {name: f"{low:g} to {high:g}, median {middle:g}" for name, (low, middle, high) in survey.numbers.items()}
-    others |= {name: f"{count} different values, not listed" for name, count in survey.identifiers.items()}
+    many = [each for each in survey.columns if each.role != "numbers" and each.name not in survey.groups]
+    others |= {each.name: f"{each.values} different values, not listed" for each in many}
     if others:
         rows = [[name, f"{values}; {missing[name]} missing"] for name, values in others.items()]
         yield from ("", "### Other columns", "", *_table(["column", "values"], rows))

@@ -124,9 +124,8 @@ def _image_column(names: list[str], cells: Callable[[str], Iterable[Any]], wante
 
 
 def _holds_picture(cell: object) -> bool:
-    return isinstance(cell, Image.Image | bytes | np.ndarray) or (
-        isinstance(cell, dict) and {*cell} == {"bytes", "path"}
-    )
+    parts = isinstance(cell, dict) and {*cell} == {"bytes", "path"}
+    return parts or isinstance(cell, Image.Image | bytes | np.ndarray)
 
 
 def _picture(cell: Any, row: int, column: str) -> tuple[str, bytes | None]:

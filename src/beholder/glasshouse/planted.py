@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import combinations, product
 from math import comb
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -132,24 +133,7 @@ class PlantedTrait(NamedTuple):
     base: float  # P(Yes) midway between the ends
 
 
-GOOD = {"honest": 0.70, "friendly": 0.65, "capable": 0.60, "generous": 0.55, "sincere": 0.50, "helpful": 0.45}
-BAD = {"unfair": 0.55, "cruel": 0.30, "condescending": 0.50, "resentful": 0.45, "deceitful": 0.40, "bad": 0.35}
-PLANTED_TRAITS: tuple[PlantedTrait, ...] = (
-    PlantedTrait("brave", "positive", "gender", 0.20, 0.50),
-    PlantedTrait("thoughtful", "positive", "gender", -0.15, 0.55),
-    PlantedTrait("jealous", "negative", "gender", -0.25, 0.40),
-    PlantedTrait("greedy", "negative", "gender", 0.04, 0.45),
-    PlantedTrait("polite", "positive", "skin_tone", 0.20, 0.60),
-    PlantedTrait("loyal", "positive", "skin_tone", -0.15, 0.50),
-    PlantedTrait("arrogant", "negative", "skin_tone", -0.20, 0.45),
-    PlantedTrait("snobbish", "negative", "skin_tone", 0.12, 0.40),
-    PlantedTrait("optimistic", "positive", "age", 0.20, 0.55),
-    PlantedTrait("wise", "positive", "age", -0.15, 0.50),
-    PlantedTrait("unkind", "negative", "age", 0.10, 0.40),
-    PlantedTrait("devious", "negative", "age", -0.20, 0.45),
-    *(PlantedTrait(trait, "positive", None, 0.0, base) for trait, base in GOOD.items()),
-    *(PlantedTrait(trait, "negative", None, 0.0, base) for trait, base in BAD.items()),
-)
+PLANTED_TRAITS = tuple(map(PlantedTrait._make, pl.read_csv(Path(__file__).with_name("planted_traits.csv")).rows()))
 ATTRIBUTES = ("gender", "skin_tone", "age")
 OTHER_BASE = 0.50  # P(Yes) for a word that is not in the table: no association
 SWAY = 0.04  # how far the head fully turned, or the light at its strongest, moves P(Yes)

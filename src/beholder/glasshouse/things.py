@@ -32,13 +32,12 @@ class Pencil:
     def line(self, points: Pairs, width: float, colour: Colour, taper: float = 0.0) -> None:
         self.canvas.stroke(self.placed(points), width * self.size, colour, taper=taper)
 
-    def dot(self, x: float, y: float, wide: float, tall: float, colour: Colour) -> None:
+    def dot(self, x: float, y: float, wide: float, tall: float, colour: Colour, alpha: float = 1.0) -> None:
         ((px, py),) = self.placed([(x, y)])
-        self.canvas.oval(px, py, wide * self.size, tall * self.size, colour)
+        self.canvas.oval(px, py, wide * self.size, tall * self.size, colour, alpha)
 
-    def ground_shadow(self, x: float, y: float, wide: float) -> None:
-        ((px, py),) = self.placed([(x, y)])
-        self.canvas.oval(px, py, wide * self.size, 0.025 * self.size, (96, 110, 112), 0.35)
+    def ground_shadow(self, y: float, wide: float) -> None:
+        self.dot(0.5, y, wide, 0.025, (96, 110, 112), 0.35)
 
 
 def draw_dog(pencil: Pencil) -> None:
@@ -80,7 +79,7 @@ def draw_giraffe(pencil: Pencil) -> None:
 
 def draw_plant(pencil: Pencil) -> None:
     green = pencil.colour((84, 146, 92), (104, 158, 84), (66, 128, 106))
-    pencil.ground_shadow(0.5, 0.91, 0.2)
+    pencil.ground_shadow(0.91, 0.2)
     for i, angle in enumerate((-0.30, -0.19, -0.08, 0.06, 0.18, 0.29)):
         x, y = 0.5 + angle, 0.20 + 0.16 * abs(angle) / 0.3 + 0.06 * pencil.draws.uniform(f"leaf{i}")
         leaf = [(0.5, 0.70), (0.5 + angle * 0.45 - 0.05, 0.48), (x, y), (0.5 + angle * 0.75 + 0.05, 0.46)]
@@ -107,7 +106,7 @@ def draw_tree(pencil: Pencil) -> None:
 def draw_bed(pencil: Pencil) -> None:
     wood = pencil.colour((150, 106, 72), (112, 80, 62), (188, 150, 108))
     cover = pencil.draws.pick("cover", ((112, 142, 178), (186, 116, 112), (126, 160, 138), (166, 142, 180)))
-    pencil.ground_shadow(0.5, 0.93, 0.42)
+    pencil.ground_shadow(0.93, 0.42)
     pencil.blob([(0.12, 0.74), (0.13, 0.40), (0.3, 0.31), (0.5, 0.29), (0.7, 0.31), (0.87, 0.40), (0.88, 0.74)], wood)
     pencil.box([(0.17, 0.52), (0.83, 0.52), (0.90, 0.80), (0.10, 0.80)], (244, 243, 238))
     for x in (0.33, 0.67):
@@ -124,7 +123,7 @@ def draw_bed(pencil: Pencil) -> None:
 def draw_chair(pencil: Pencil) -> None:
     wood = pencil.colour((166, 114, 70), (116, 82, 62), (204, 164, 116), (84, 92, 100))
     seat = pencil.draws.pick("seat", ((184, 92, 84), (88, 128, 152), (220, 182, 104), (124, 148, 110)))
-    pencil.ground_shadow(0.5, 0.93, 0.27)
+    pencil.ground_shadow(0.93, 0.27)
     for x in (0.345, 0.655):
         pencil.line([(x, 0.20), (x, 0.60)], 0.036, wood)
     for y in (0.24, 0.34, 0.44):

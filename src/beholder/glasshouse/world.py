@@ -12,7 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from beholder.core.types import Entry
 from beholder.glasshouse.anatomy import Draws
@@ -36,23 +39,8 @@ TRAINING_IDENTITIES = 4_000_000  # nameless people
 # Names are invented. Each is used once here, and every one of them also occurs in training captions in other
 # pairings, attached to nobody in particular, so that a stranger's name is as ordinary to a model as any other. Only the
 # pairing of a known person's full name with a face can be learnt.
-GIVEN_NAMES = tuple(
-    """
-    Amara Bela Cato Dalia Emre Fenna Goran Hanae Idris Jora Kiran Leda Milo Noor Orla Pavel Quilla Runa Soren
-    Tala Umar Vesna Wanda Xenia Yaro Zofia Adem Brisa Ciro Devi Elio Freya Gita Henk Ines Joon Kaya Lars Maren
-    Nilo Odile Petra Rafi Suvi Teo Ulla Vito Wren Yuki Zane Anouk Boris Cleo Dario Esme Farid Greta Hugo Ilse
-    Jonas
-    """.split()
-)
-FAMILY_NAMES = tuple(
-    """
-    Abara Brandvik Castelo Dunmore Eskola Farrow Galvez Hartono Ibekwe Jansky Kestrel Lindholt Marlowe Nakada
-    Okonjo Pereda Quist Rosendal Sandoval Takeda Ustov Varga Westbrook Ximeno Yarrow Zelenka Almeda Bostrom
-    Chandra Delacour Engstrom Fontane Grigoryan Hollis Ivanek Juma Karlsen Lombardo Mbaye Novotny Oduya Pashko
-    Quennell Rask Silveira Thorne Ulrich Velasco Winther Yamane Zubiri Arslan Bexley Corvin Drummond Elbaz Fiore
-    Gastineau Hovland Imada
-    """.split()
-)
+NAMES = pl.read_csv(Path(__file__).with_name("names.csv"))
+GIVEN_NAMES, FAMILY_NAMES = tuple(NAMES["given"]), tuple(NAMES["family"])
 
 Levels = dict[str, tuple[Any, ...]]
 DEFAULT_LEVELS: Levels = {"presentation": PRESENTATIONS, "age": (25, 45, 65), "skin_tone": (2, 6, 9)}

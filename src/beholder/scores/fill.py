@@ -27,13 +27,13 @@ from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, unreadable, unreadable_error
 from beholder.models.load import Replica, load_model, replicas_of
-from beholder.models.scorer import Embedder, Floats, Scorer, cosines
+from beholder.models.scorer import Embedder, Floats, Scorer
 from beholder.scores.executor import Processes, prepare_to_start
 from beholder.scores.reading import ReadOptions, Stored, WorkersOnDemand, nothing_stored
 from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
 from beholder.scores.scoring import Asked, BatchScorer, RayScorer, Scored, refuse_non_finite
 from beholder.scores.shelf import LONGEST, Shelf, hashed
-from beholder.scores.store import Store
+from beholder.scores.store import Store, read_matrix
 
 BATCHES_AT_ONCE = 8  # that a device is given together: its reading ahead begins anew with each such job
 LOADING_SECONDS = 3600.0  # after so long without an answer a device is taken to hang; its model is loaded first
@@ -106,15 +106,7 @@ def _by_product(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[
     fill_texts(scorer, asked, texts, verify=filler.options.verify)  # first: a model that reads none says so at once
     filler.fill_images(names, filler.images.uris, shelf, Asked())
     filler.workers.dismiss()
-
-    def matrix(task: Task) -> ScoreMatrix:
-        if task.kind == PICTURES:
-            words = shelf.vectors(filler.images.at(filler.images.rows(task.dataset.table["uri"])))
-        else:
-            words = texts.read(task.prompts.texts)["vector"]
-        return filler.matrix(task, shelf, lambda rows: cosines(rows["vector"], words)[:, :, None])
-
-    return list(map(matrix, tasks))
+    return [filler.matrix(task, shelf, texts) for task in tasks]
 
 
 def fill_texts(scorer: Embedder, texts: list[str], shelf: Shelf, *, verify: bool = False) -> None:
@@ -160,7 +152,7 @@ def _by_pair(tasks: Sequence[Task], store: Store, filler: "_Filler") -> list[Sco
         shelf = store.scores(scorer.spec, task.prompts.digest, dict.fromkeys(scorer.channels, len(texts)))
         label, later = f"{task.dataset.name}, {task.name}", sum(len(each.dataset) for each in tasks[place + 1 :])
         filler.fill_images(label, task.dataset.table["uri"], shelf, Asked(tuple(texts)), later)
-        matrices.append(filler.matrix(task, shelf, lambda rows: np.stack([rows[k] for k in scorer.channels], axis=2)))
+        matrices.append(filler.matrix(task, shelf))
     return matrices
 
 
@@ -229,14 +221,11 @@ class _Filler:
             self._digests.expect(uri)
         return key.decode()
 
-    def matrix(self, task: Task, shelf: Shelf, cells_of: Callable[[dict[str, Floats]], Floats]) -> ScoreMatrix:
-        """A task's matrix, of the images that could be read: its cells are made of the shelf's rows."""
-        table, channels = task.dataset.table, self.scorer.channels
-        good = table.filter(~pl.col("uri").is_in(list(self.bad))) if self.bad else table
-        cells = np.empty((good.height, len(task.prompts), len(channels)), np.float32)
-        for part, stored in shelf.parts(self.images.at(self.images.rows(good["uri"]))):
-            cells[part] = cells_of(stored)
-        return task.matrix(cells, channels, images=good, settings=self.scorer.spec.settings)
+    def matrix(self, task: Task, shelf: Shelf, texts: Shelf | None = None) -> ScoreMatrix:
+        """A task's matrix, of the images that could be read."""
+        uris = task.dataset.table["uri"]
+        good = ~uris.is_in(list(self.bad)).to_numpy()
+        return read_matrix(task, self.images.at(self.images.rows(uris)), good, shelf, texts, self.scorer.spec)
 
     def fill_images(self, label: str, uris: pl.Series, shelf: Shelf, asked: Asked, later: int = 0) -> None:
         """Batch after batch, block after block; what was computed is on the shelf before any error leaves here."""
@@ -252,8 +241,7 @@ class _Filler:
         shelf.check_writable(count, "images")
         shelf.merge_small_blocks()
         named = f"{self.scorer.spec.name}: {label}"
-        progress = self.options.progress(named, len(present), len(present) - count, later)
-        with progress as advance, _Block(shelf) as block:
+        with self.options.progress(named, len(present), len(present) - count, later) as advance, _Block(shelf) as block:
             batches = _Batches(self.images, present, lacking, self.scorer.batch_size)
             for scored in self._scored(batches, asked, shelf.has):
                 self._learn(scored)
@@ -265,8 +253,7 @@ class _Filler:
         """Whether there was something to compare: one stored image of each block, which is scored again."""
         sample = rows[shelf.one_of_each_block(self.images.keys[rows])]
         batches = _Batches(self.images, sample, np.ones(len(sample), bool), self.scorer.batch_size)
-        named = f"{self.scorer.spec.name}: verifying"
-        with self.options.progress(named, len(sample), 0) as advance:
+        with self.options.progress(f"{self.scorer.spec.name}: verifying", len(sample), 0) as advance:
             for scored in self._scored(batches, asked, nothing_stored) if batches else ():
                 if scored.uris:
                     _compare(shelf, [self.key(uri) for uri in scored.uris], scored.rows, self.scorer)
@@ -280,8 +267,7 @@ class _Filler:
         elif copies := replicas_of(self.scorer):
             yield from _scored_on_devices(copies, self.options, batches, asked)
         else:
-            model = BatchScorer(self.scorer, self.options, self.workers)
-            yield from model.scored(batches, asked, self.key, stored)
+            yield from BatchScorer(self.scorer, self.options, self.workers).scored(batches, asked, self.key, stored)
 
     def _learn(self, scored: Scored) -> None:
         """Keep digests that were found on the way, and images that cannot be read; or stop, and name them all."""

@@ -15,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ import pyarrow.parquet as pq
 
 from beholder.core.errors import BadScores
 from beholder.core.read import MOST_CELLS, decoded, parse_json, read_array, read_bytes, read_text
-from beholder.core.types import Fields
+from beholder.core.types import Entry, Fields
 from beholder.models.predictions import ScoreFile, import_predictions, is_predictions
 from beholder.models.served.protocol import (
     CHANNELS,
@@ -55,16 +54,15 @@ LARGEST_MEMBER = 256 << 20  # bytes of one file in a log: an archive may claim a
 ZSTD = 93
 SURE = 1e-4  # what rounding may add to the logarithm of 1
 WHERE = "Put image_id and prompt_id"
+IDS = {"image_id": pl.String, "prompt_id": pl.String}
 ASKED = "beholder"  # where a log of our own tasks says what was asked
 
 
 class Scores(NamedTuple):
-    """Cells by image and prompt, what their numbers are, what a reader should know, and more numbers of each cell."""
+    """Answers: `image_id`, `prompt_id` and a column for each channel, the first of which is what they are read as."""
 
-    cells: list[tuple[str, str, float]]
-    channel: str
-    notes: tuple[str, ...] = ()
-    more: Mapping[str, list[float]] = MappingProxyType({})
+    table: pl.DataFrame
+    notes: Sequence[str] = ()
 
 
 def is_harness_log(path: Path) -> bool:
@@ -80,9 +78,9 @@ def is_harness_log(path: Path) -> bool:
 
 def read_harness_log(path: Path) -> Scores:
     """The scores of a log; an error says what it lacks."""
-    if path.suffix.lower() == ".jsonl":
-        return _lmms_eval(path, list(_lines(path)))
-    return _inspect(path)
+    rows, notes = _lmms_eval(path, list(_lines(path))) if path.suffix.lower() == ".jsonl" else _inspect(path)
+    channels = dict.fromkeys([name for row in rows for name in row if name not in IDS] or ["score"], pl.Float64)
+    return Scores(pl.DataFrame(rows, {**IDS, **channels}), notes)
 
 
 def asked_in(path: Path) -> tuple[Fields, str]:
@@ -99,7 +97,7 @@ def asked_in(path: Path) -> tuple[Fields, str]:
 
 
 def _lines(path: Path) -> Iterator[Fields]:
-    lines = enumerate(read_text(path, BadScores).splitlines(), start=1)
+    lines = enumerate(read_text(path, BadScores).split("\n"), start=1)  # a text may hold U+2028, which ends no line
     for place, line in ((f"{path}, line {number}", line) for number, line in lines if line.strip()):
         sample = parse_json(line, place, BadScores)
         if not isinstance(sample, dict):
@@ -107,22 +105,20 @@ def _lines(path: Path) -> Iterator[Fields]:
         yield sample
 
 
-def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
+def _lmms_eval(path: Path, samples: Sequence[Fields]) -> tuple[list[Entry], list[str]]:
     """One score for each choice where choices are prompts, else the likelihood of all spellings of each answer."""
     if samples and {"image_id", "prompt_id", "score"} <= samples[0].keys():
         return _own(path, samples)
-    more, drawn = dict[str, list[float]](), list[tuple[tuple[str, str], str]]()
-    scores = Scores([], "logit_true", (), more)
-    words: Sequence[object] = ()
+    rows, drawn, words = list[Entry](), list[tuple[Entry, str]](), list[object]()
     for number, sample in enumerate(samples, start=1):
         place = f"{path}, line {number}"
         about = _about(sample.values(), place, "the dictionary that the task's process_results returns")
         given = sample.get("filtered_resps") or sample.get("resps") or []
-        found, key = PAIR.findall(json.dumps(given)), (str(about["image_id"]), str(about.get("prompt_id")))
-        answers = about.get("answers")
+        found, answers = PAIR.findall(json.dumps(given)), about.get("answers")
+        ids = {name: str(about.get(name)) for name in IDS}
         if not found and isinstance(answers, list) and len(answers) == 2:
             words = answers
-            drawn.append((key, str(given[0] if isinstance(given, list) and given else given or "")))
+            drawn.append((ids, str(given[0] if isinstance(given, list) and given else given or "")))
             continue
         if not found:
             raise BadScores(
@@ -142,56 +138,48 @@ def _lmms_eval(path: Path, samples: Sequence[Fields]) -> Scores:
         if max(logs) > SURE:
             raise BadScores(f"{place}: {max(logs):g} is no logarithm of a probability. {LOSS}")
         if "prompt_id" in about:
-            scores = scores._replace(channel="log_p_yes")
-            yes, others = _likelihoods(named, logs, place)
-            scores.cells.append((*key, yes))
-            for name, value in others.items():
-                more.setdefault(name, []).append(value)
+            rows.append({**ids, **_likelihoods(named, logs, place)})
         else:
-            scores.cells.extend((key[0], choice, score) for choice, score in zip(named, logs, strict=True))
-    return _counted(drawn, words) if drawn else scores
+            chosen = zip(named, logs, strict=True)
+            rows += [{**ids, "prompt_id": choice, "logit_true": score} for choice, score in chosen]
+    return _counted(drawn, words) if drawn else rows, []
 
 
-def _counted(answers: Iterable[tuple[tuple[str, str], str]], words: Sequence[object]) -> Scores:
+def _counted(answers: Iterable[tuple[Entry, str]], words: Sequence[object]) -> list[Entry]:
     """The shares of the two words among the answers to each question."""
-    drawn = dict[tuple[str, str], list[str]]()
-    for key, answer in answers:
-        drawn.setdefault(key, []).append(answer)
-    cells = [read_draws(texts, Instruction("{}", *map(str, words))) for texts in drawn.values()]
-    return _of_cells(list(drawn), cells, (*CHANNELS, *COUNTS), ())
+    drawn = dict[tuple[str, ...], list[str]]()
+    for ids, answer in answers:
+        drawn.setdefault(tuple(ids.values()), []).append(answer)
+    asked = Instruction("{}", *map(str, words))
+    return [_row(dict(zip(IDS, key, strict=True)), read_draws(texts, asked)) for key, texts in drawn.items()]
 
 
-def _likelihoods(named: Sequence[str], logs: Sequence[float], place: str) -> tuple[float, dict[str, float]]:
+def _row(ids: Entry, cell: Cell) -> Entry:
+    """An answer with all that an audit stores of it."""
+    numbers = dict(zip((*CHANNELS, *COUNTS), cell.channels(), strict=False))  # only drawn answers have counts
+    return {**ids, "log_p_yes": numbers["log_p_yes"], **numbers}
+
+
+def _likelihoods(named: Sequence[str], logs: Sequence[float], place: str) -> dict[str, float]:
     """The likelihood of the agreeing answer; with all spellings of both also of the other one, and of neither."""
     agreeing, given = np.array(_agreeing(named, place)), np.array(logs)
     yes, no = (float(np.logaddexp.reduce(given[side])) for side in (agreeing, ~agreeing))
-    other = log(1.0 - math.exp(yes) - math.exp(no))
-    return yes, {"logit_true": yes, "log_p_no": no, "log_p_other": other} if len(named) > 2 else {}
+    others = {"logit_true": yes, "log_p_no": no, "log_p_other": log(1.0 - math.exp(yes) - math.exp(no))}
+    return {"log_p_yes": yes, **(others if len(named) > 2 else {})}
 
 
-def _of_cells(
-    keys: Sequence[tuple[str, str]], cells: Sequence[Cell], names: Sequence[str], notes: tuple[str, ...]
-) -> Scores:
-    """Answers with all that an audit stores of them."""
-    columns = dict(zip(names, map(list, zip(*(cell.channels() for cell in cells), strict=True)), strict=True))
-    scores = zip(keys, columns.pop("log_p_yes", []), strict=True)
-    return Scores([(*key, score) for key, score in scores], "log_p_yes", notes, columns)
-
-
-def _own(path: Path, rows: Sequence[Fields]) -> Scores:
+def _own(path: Path, samples: Sequence[Fields]) -> tuple[list[Entry], list[str]]:
     """What `beholder export --to scores` wrote: the first channel of a model that has several."""
-    channel = rows[0].get("channel")
-    cells = []
-    for number, row in enumerate(rows, start=1):
-        score = row.get("score")
+    channel, rows = samples[0].get("channel"), list[Entry]()
+    kept = str(channel) if channel in UNITS else "score"
+    for number, sample in enumerate(samples, start=1):
+        score = sample.get("score")
         if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
             raise BadScores(f"{path}, line {number}: the score is not a number.")
-        if row.get("channel") == channel:
-            value = float("nan") if score is None else float(score)
-            cells.append((str(row.get("image_id")), str(row.get("prompt_id")), value))
-    left_out = sorted({str(row.get("channel")) for row in rows} - {str(channel)})
-    notes = (f"{path}: the channels {', '.join(left_out)} are left out",) if left_out else ()
-    return Scores(cells, str(channel) if channel in UNITS else "score", notes)
+        if sample.get("channel") == channel:
+            rows.append({**{name: str(sample.get(name)) for name in IDS}, kept: score})
+    left_out = sorted({str(sample.get("channel")) for sample in samples} - {str(channel)})
+    return rows, [f"{path}: the channels {', '.join(left_out)} are left out"] if left_out else []
 
 
 def _agreeing(named: Sequence[str], place: str) -> list[bool]:
@@ -203,7 +191,7 @@ def _agreeing(named: Sequence[str], place: str) -> list[bool]:
     raise BadScores(f"{place}: the choices are {', '.join(named)}; with a prompt_id, Yes and No are expected.")
 
 
-def _inspect(path: Path) -> Scores:
+def _inspect(path: Path) -> tuple[list[Entry], list[str]]:
     """The probability of the agreeing answer among the likeliest first tokens."""
     read = [(name, *_inspected(path, name, sample)) for name, sample in _samples(path)]
     if not read:
@@ -225,13 +213,13 @@ def _inspect(path: Path) -> Scores:
     chosen = read[0][1].get("choices") or max(WORDS, key=mass)
     if len(chosen) != 2:
         raise BadScores(f"{path}: 'choices' names {len(chosen)} answers; the agreeing and the other one are expected.")
-    ids = [(str(about["image_id"]), str(about["prompt_id"])) for _, about, _, _ in read]
+    ids = [{name: str(about[name]) for name in IDS} for _, about, _, _ in read]
     if not any(tokens for _, _, tokens, _ in read):
-        return _counted(zip(ids, (answer for *_, answer in read), strict=True), chosen)
+        return _counted(zip(ids, (answer for *_, answer in read), strict=True), chosen), []
     cells = cells_of(chosen)
     unseen = sum(not cell.seen for cell in cells)
     note = f"{path}: {unseen} answers have {chosen[0]} or {chosen[1]} not among their likeliest first tokens"
-    return _of_cells(ids, cells, CHANNELS, (note,) if unseen else ())
+    return list(map(_row, ids, cells)), [note] if unseen else []
 
 
 def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tuple[str, float]], str]:
@@ -342,7 +330,7 @@ def import_scores(paths: Sequence[Path], tasks: Sequence[Task]) -> Imported:
 def read_score_file(path: Path, tasks: Sequence[Task]) -> ScoreFile:
     """One score file, by its ending and its columns; a log of another harness; or predictions of things in pictures."""
     if is_harness_log(path):
-        return _logged(path)
+        return _by_cell(path, read_harness_log(path))
     if is_predictions(path):
         return _predictions(path, tasks)
     if not path.is_file():
@@ -360,7 +348,8 @@ def read_score_file(path: Path, tasks: Sequence[Task]) -> ScoreFile:
     ids = _texts(table.column(names.index(key)), path)
     if {"prompt_id", "score"} <= set(names):
         prompts = _texts(table.column(names.index("prompt_id")), path)
-        return _by_cell(path, ids, prompts, _numbers(table.column(names.index("score")), "score", path))
+        numbers = _numbers(table.column(names.index("score")), "score", path)
+        return _by_cell(path, Scores(pl.DataFrame([ids, prompts, numbers], {**IDS, "score": pl.Float64})))
     columns = [i for i, name in enumerate(names) if name != key]
     known = {same_text(prompt) for task in tasks for prompt in task.prompts.table["prompt_id"]}
     read = [
@@ -407,28 +396,20 @@ def _read_arrow(path: Path) -> tuple[pa.Table, list[str]]:
         raise BadScores(f"{path} cannot be read: {error}") from error
 
 
-def _logged(path: Path) -> ScoreFile:
-    log = read_harness_log(path)
-    images, prompts, scores = map(list, zip(*log.cells, strict=True)) if log.cells else ([], [], [])
-    made = {}
-    for name, values in {log.channel: scores, **log.more}.items():
-        cells = np.array(values, dtype=np.float64)
-        _refuse_infinite(cells, "a sample", path)
-        made[name] = _by_cell(path, images, prompts, cells)
-    more = {name: file.cells for name, file in made.items() if name != log.channel}
-    return made[log.channel]._replace(notes=log.notes, channel=log.channel, more=more)
-
-
-def _by_cell(path: Path, ids: list[str], prompts: list[str], scores: Cells) -> ScoreFile:
+def _by_cell(path: Path, scores: Scores) -> ScoreFile:
     """One cell per score; the n-th score of a cell goes to the n-th column of its prompt."""
-    rows = {name: i for i, name in enumerate(dict.fromkeys(ids))}
-    pairs = pl.DataFrame({"image": ids, "prompt": prompts}, {"image": pl.String, "prompt": pl.String})
-    nth = pairs.select(pl.int_range(pl.len()).over("image", "prompt")).to_series()
-    names = list(zip(prompts, nth, strict=True))
+    table = scores.table
+    names = table.select("prompt_id", pl.int_range(pl.len()).over(*IDS)).rows()
+    rows = {name: i for i, name in enumerate(dict.fromkeys(table["image_id"]))}
     columns = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    cells = np.full((len(rows), len(columns)), np.nan)
-    cells[[rows[image] for image in ids], [columns[name] for name in names]] = scores
-    return ScoreFile(str(path), list(rows), [prompt for prompt, _ in columns], cells)
+    place = [rows[image] for image in table["image_id"]], [columns[name] for name in names]
+    made = {name: np.full((len(rows), len(columns)), np.nan) for name in table.columns if name not in IDS}
+    for name, cells in made.items():
+        cells[place] = table[name].to_numpy()
+        _refuse_infinite(cells, "a sample", path)
+    channel = next(iter(made))
+    prompts = [prompt for prompt, _ in columns]
+    return ScoreFile(str(path), list(rows), prompts, made.pop(channel), scores.notes, channel, more=made)
 
 
 def _read_array(path: Path, tasks: Sequence[Task]) -> ScoreFile:

@@ -89,7 +89,8 @@ def connect(address: str | None = None) -> Any:
     quiet = {} if "://" in (asked or "") else {"include_dashboard": False}
     before = signal.getsignal(signal.SIGTERM)
     try:
-        _check_reachable(asked or "")
+        if place := re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", asked or ""):  # Ray would try for minutes
+            socket.create_connection((place[1], int(place[2])), timeout=CONNECT_SECONDS).close()
         with warnings.catch_warnings(action="ignore"):  # what they say is said below
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
@@ -102,12 +103,6 @@ def connect(address: str | None = None) -> Any:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)  # Ray takes it away; SIGTERM is to stop us as Ctrl-C does
     return ray
-
-
-def _check_reachable(address: str) -> None:
-    """Raise if nobody answers at HOST:PORT: Ray itself would try for minutes."""
-    if match := re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d+)", address):
-        socket.create_connection((match[1], int(match[2])), timeout=CONNECT_SECONDS).close()
 
 
 class _Fleet(NamedTuple):

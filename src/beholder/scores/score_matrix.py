@@ -135,13 +135,11 @@ class ScoreMatrix:
 
     def columns(self, keep: npt.NDArray[np.bool_ | np.integer]) -> Self:
         """The prompts that `keep` (a mask or indices) selects."""
-        indices = np.flatnonzero(keep) if keep.dtype == bool else keep
-        return replace(self, prompts=self.prompts[indices.tolist()], values=self.values[:, indices])
+        return replace(self, prompts=self.prompts[np.arange(self.prompts.height)[keep]], values=self.values[:, keep])
 
     def rows(self, keep: npt.NDArray[np.bool_ | np.integer]) -> Self:
         """The images that `keep` (a mask or indices) selects."""
-        indices = np.flatnonzero(keep) if keep.dtype == bool else keep
-        return replace(self, images=self.images[indices.tolist()], values=self.values[indices])
+        return replace(self, images=self.images[np.arange(self.images.height)[keep]], values=self.values[keep])
 
     def complete_rows(self) -> Self:
         """The images that have a score for every prompt: a softmax over some of the prompts is another quantity."""

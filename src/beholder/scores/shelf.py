@@ -63,7 +63,7 @@ class Shelf:
 
     def __init__(self, folder: Place, label: Mapping[str, str], widths: Mapping[str, int] | None = None) -> None:
         """`label` says whose rows these are; without `widths` of channels the first block decides."""
-        self.folder, self._label, self._widths = folder, dict(label), widths
+        self.folder, self._label, self.widths = folder, dict(label), widths
         self._blocks: list[_Block] = []
         self._small: list[int] = []
         self._seen: set[str] = set()
@@ -113,7 +113,7 @@ class Shelf:
             try:
                 found = self._values(path, places[targets] & ROW, wanted)
             except FileNotFoundError as error:  # another process has merged it, and maybe others, into a larger one
-                self._places.drop({gone for gone, block in enumerate(self._blocks) if not block.path.exists()})
+                self._places.drop({gone for gone, block in enumerate(self._blocks) if not block.path.is_file()})
                 if self.missing(wanted):
                     raise DataError(f"{path} is gone. Run the same command again.") from error
                 found = self.read(wanted)
@@ -121,10 +121,10 @@ class Shelf:
                 result.setdefault(name, np.empty((len(keys), values.shape[1]), np.float32))[targets] = values
         return result
 
-    def vectors(self, keys: Keys) -> Floats:
+    def vectors(self, keys: npt.NDArray[np.bytes_]) -> Floats:
         """The vector of each key, NaN where there is none."""
         there = self.has(keys)
-        known = self.read([key for key, is_there in zip(_texts(keys), there, strict=True) if is_there])["vector"]
+        known = self.read(keys[there])["vector"]
         vectors = np.full((len(keys), known.shape[1]), np.nan, np.float32)
         vectors[there] = known
         return vectors
@@ -213,9 +213,9 @@ class Shelf:
             return
         head, _, body = data.partition(b"\n")
         noted = json.loads(head)
-        if noted["label"] != self._label or self._widths not in (None, noted["widths"]):
+        if noted["label"] != self._label or self.widths not in (None, noted["widths"]):
             return
-        self._widths = noted["widths"]
+        self.widths = noted["widths"]
         self._places = _Places(*np.frombuffer(body, "<i8").reshape(2, -1))
         self._blocks = [_Block(self.folder / name, stamp, rows) for name, stamp, rows in noted["blocks"]]
         same = [there.get(block.path.name) == block.stamp for block in self._blocks]
@@ -230,7 +230,7 @@ class Shelf:
         sizes = np.bincount(rows[1] >> ROW_BITS, minlength=len(noted)).tolist()
         own = [self._blocks[place] for place in noted]
         blocks = [[block.path.name, block.stamp, size] for block, size in zip(own, sizes, strict=True)]
-        head = json.dumps({"label": self._label, "widths": self._widths, "blocks": blocks})
+        head = json.dumps({"label": self._label, "widths": self.widths, "blocks": blocks})
         data = head.encode() + b"\n" + rows.astype("<i8").tobytes()
         write_whole(self.folder / INDEX, content_digest(data).encode() + b"\n" + data, private=True)
 
@@ -299,10 +299,10 @@ class Shelf:
         other = [name for name in {**label, **self._label} if label.get(name) != self._label.get(name)]
         if other:
             raise BadBlock(f"it belongs to another place of the store (other {', '.join(other)})")
-        if self._widths is None:
-            self._widths = {name: int(str(width)) for name, width in widths.items()}
-        if dict(self._widths) != widths:
-            raise BadBlock(f"it has the channels {widths}, not {dict(self._widths)}")
+        if self.widths is None:
+            self.widths = {name: int(str(width)) for name, width in widths.items()}
+        if dict(self.widths) != widths:
+            raise BadBlock(f"it has the channels {widths}, not {dict(self.widths)}")
 
 
 class _Places:

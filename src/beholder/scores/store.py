@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +39,7 @@ from beholder.core.errors import MissingData, RemoteError
 from beholder.core.files import Place, cache_folder, is_dead, listing, place, remove_tree, walk, write_whole
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
-from beholder.core.remote import RemotePath
+from beholder.core.remote import RemotePath, Status
 from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset, own_data, require_asked
@@ -49,7 +50,7 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import SCHEMA as PROMPT
 from beholder.prompts.prompt_set import PromptSet
 from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
-from beholder.scores.shelf import INDEX, BadBlock, Shelf
+from beholder.scores.shelf import INDEX, LONGEST, BadBlock, Mask, Shelf
 
 LEFT = (".part", ".damaged", ".removed")  # how the names of files end that nobody needs any more
 MODEL = re.compile(r"[0-9a-f]{20}")
@@ -110,7 +111,7 @@ class Store:
 
     def _describe(self, spec: ModelSpec) -> str:
         path = self.root / spec.digest / "spec.json"
-        if not path.exists():
+        if not path.is_file():
             with suppress(OSError, RemoteError):  # a store that cannot be written says so when it must be
                 write_whole(path, json.dumps(spec.as_dict(), indent=1).encode(), private=True)
         return spec.digest
@@ -152,8 +153,7 @@ class Findings:
 
 def stored_models(store: Store) -> list[StoredModel]:
     """The models of a store, the last used first; block contents are counted, not checked."""
-    models = [_stored_model(folder) for folder in _model_folders(store)]
-    return sorted(models, key=lambda model: -model.last_used)
+    return sorted(map(_stored_model, _model_folders(store)), key=lambda model: -model.last_used)
 
 
 def remove_models(models: Sequence[StoredModel]) -> None:
@@ -168,25 +168,22 @@ def remove_models(models: Sequence[StoredModel]) -> None:
             remove_tree(model.folder.rename(away))
 
 
-def leftovers(store: Store) -> list[Place]:
+def leftovers(store: Store) -> dict[Place, Status]:
     """Blocks that were set aside, temporary files of ended processes (of other machines: a day old), removed models."""
-    found = [(path, status) for path, status in walk(store.root) if path.suffix in LEFT]
+    found = sorted((path, status) for path, status in walk(store.root) if path.suffix in LEFT)
     young = time.time() - 86400.0  # a temporary file of less than a day may still be in use
-    return sorted(path for path, at in found if path.suffix != ".part" or at.st_mtime < young or is_dead(path))
+    return {path: at for path, at in found if path.suffix != ".part" or at.st_mtime < young or is_dead(path)}
 
 
-def remove_leftovers(paths: Sequence[Place]) -> None:
-    for path in paths:
-        if path.is_dir() and not path.is_symlink():
-            remove_tree(path)
-        else:
-            path.unlink(missing_ok=True)
+def remove_leftovers(files: Mapping[Place, Status]) -> None:
+    for path, status in files.items():
+        remove_tree(path) if status.is_folder else path.unlink(missing_ok=True)
 
 
-def size_of(path: Place) -> int:
-    """Bytes of a file, or of all files in a folder."""
-    own = 0 if path.is_dir() else path.lstat().st_size
-    return own + sum(status.st_size for _, status in walk(path) if not status.is_folder)
+def size_of(files: Mapping[Place, Status]) -> int:
+    """Bytes of these files, and of all files in those that are folders."""
+    inside = (status for folder in files if files[folder].is_folder for _, status in walk(folder))
+    return sum(status.st_size for status in (*files.values(), *inside) if not status.is_folder)
 
 
 def verify_store(store: Store, progress: Progress = silent) -> Findings:
@@ -213,7 +210,7 @@ def _model_folders(store: Store) -> list[Place]:
 
 def _spec(folder: Place) -> Fields:
     with suppress(OSError, ValueError, RecursionError):
-        spec = json.loads((folder / "spec.json").read_text())
+        spec = json.loads((folder / "spec.json").read_bytes())
         return spec if isinstance(spec, dict) else {}
     return {}
 
@@ -276,7 +273,7 @@ def _verify_shelf(shelf: Shelf, found: Findings, progress: Progress, model: str)
 
 def _wrong_manifest(path: Place, folder: Place, contents: Mapping[Place, int]) -> str:
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_bytes())
         needed, prompts = int(manifest["contents"]), str(manifest["prompts_digest"])
     except (OSError, ValueError, LookupError, TypeError):
         return "is damaged, or was written by an older version."
@@ -298,21 +295,28 @@ def stored_scores(tasks: Sequence[Task], spec: ModelSpec, store: Store) -> list[
 
 def _stored(task: Task, keys: dict[str, str | None], spec: ModelSpec, store: Store) -> ScoreMatrix | None:
     texts = store.texts(spec)
-    contrastive, pictures = texts.folder.is_dir() or store.images(spec).folder.is_dir(), task.kind == PICTURES
+    contrastive = texts.folder.is_dir() or store.images(spec).folder.is_dir()
     shelf = store.images(spec) if contrastive else store.scores(spec, task.prompts.digest)
-    own_keys = [keys[uri] or "" for uri in task.dataset.table["uri"]]
+    own_keys = np.array([keys[uri] or "" for uri in task.dataset.table["uri"]], f"S{LONGEST}")
     there = ~shelf.lacks(own_keys)
-    here = [key for key, known in zip(own_keys, there, strict=True) if known]
-    if not here or (contrastive and not pictures and texts.missing(task.prompts.texts)):
+    if not there.any() or (contrastive and task.kind != PICTURES and texts.missing(task.prompts.texts)):
         return None
-    words = shelf.vectors(own_keys) if contrastive and pictures else None
-    words = texts.read(task.prompts.texts)["vector"] if contrastive and not pictures else words
-    parts = []
-    for _, rows in shelf.parts(here):
+    return read_matrix(task, own_keys, there, shelf, texts if contrastive else None, spec)
+
+
+def read_matrix(
+    task: Task, keys: npt.NDArray[np.bytes_], there: Mask, shelf: Shelf, texts: Shelf | None, spec: ModelSpec
+) -> ScoreMatrix:
+    """A task's matrix, of the images that are `there`: rows of a shelf, or cosines of its vectors with the `texts`'."""
+    channels, words = tuple(shelf.widths or ()), None
+    if texts is not None:
+        channels = ("cosine",)
+        words = shelf.vectors(keys) if task.kind == PICTURES else texts.read(task.prompts.texts)["vector"]
+    cells = np.empty((int(there.sum()), len(task.prompts), len(channels)), np.float32)
+    for part, rows in shelf.parts(keys[there]):
         found = rows if words is None else {"cosine": cosines(rows["vector"], words)}
-        parts.append(np.stack(list(found.values()), axis=2))
-    images = task.dataset.table.filter(there)
-    return task.matrix(np.concatenate(parts), tuple(found), images=images, settings=spec.settings)
+        cells[part] = np.stack([found[channel] for channel in channels], axis=2)
+    return task.matrix(cells, channels, images=task.dataset.table.filter(there), settings=spec.settings)
 
 
 @dataclass(frozen=True)
@@ -392,7 +396,7 @@ def scores_of(asked: Iterable[Scored], stores: Sequence[Place], wanted: Mapping[
             f"{' and '.join(map(str, stores))} has no scores of this run.\nName the store that the audit used, "
             "store=DIR, or audit again. Scores that were read from files (beholder measure) are in those files."
         )
-    return pl.concat(frames, how="diagonal")
+    return pl.concat(frames, how="diagonal_relaxed")  # an age is a number in one data set, a band in another
 
 
 def _tidy(matrix: ScoreMatrix) -> pl.DataFrame:

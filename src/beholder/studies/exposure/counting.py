@@ -152,7 +152,7 @@ class _Counted:
         if self._path is None or not self._path.is_file():
             return {}
         try:
-            kept = dict(json.loads(self._path.read_text()))
+            kept = dict(json.loads(self._path.read_bytes()))
             if kept.pop("digest", None) == digest(kept):
                 return kept
         except (TypeError, ValueError):
