@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from beholder.core.errors import UnknownName, UsageError
 from beholder.core.files import Place, store_folder
-from beholder.core.options import MODEL, OUTPUT, STATISTICS, declared_options, option, values_of
+from beholder.core.options import declared_options, option, values_of
 from beholder.core.types import Fields
 from beholder.models.spec import LoadOptions
 from beholder.scores.fill import FillOptions
@@ -31,62 +31,15 @@ class AuditOptions(FillOptions, LoadOptions, DataChoice):
     500
     """
 
-    out: Path | None = option(
-        None,
-        "Run folder for results and report. Default: a new folder in runs/, or that of the same run if it was stopped.",
-        kind=Path,
-        flags=("--out", "-o"),
-        panel=OUTPUT,
-        parse=lambda given: Path(given) if given else None,
-    )
-    store: Place = option(
-        store_folder,
-        "Folder or URI (s3://bucket/scores) in which scores are stored and reused. Default: ~/.cache/beholder.",
-        several=False,
-        metavar="PATH",
-        envvar="BEHOLDER_STORE",
-        panel=OUTPUT,
-        parse=store_folder,
-    )
-    engine: str = option(
-        "local",
-        "local, ray (the cluster of RAY_ADDRESS or of this machine; else one is started) or ray://HOST:PORT.",
-        panel=MODEL,
-    )
-    workers: int | None = option(
-        None,
-        "Ray workers, each with its own copy of the model. Default: one per GPU, or one per 4 cores if there are no "
-        "GPUs.",
-        kind=int,
-        min=1,
-        panel=MODEL,
-    )
-    gpus_per_worker: float | None = option(
-        None,
-        "GPUs of each Ray worker: 0.5 lets two share one. Default: 1 if the cluster has GPUs.",
-        kind=float,
-        min=0,
-        panel=MODEL,
-    )
-    one_by_one: bool = option(
-        False, "Ask a generative model each question separately. Slower, with the same answers.", panel=MODEL
-    )
-    allow_upload: bool | Callable[[str], bool] = option(
-        False,
-        "Do not ask before pictures are sent to the server of a served model (openai:MODEL@URL).",
-        flags=("--yes",),
-        panel=MODEL,
-    )
+    out: Path | None = option(None, parse=lambda given: Path(given) if given else None)
+    store: Place = option(store_folder, several=False, parse=store_folder)
+    engine: str = option("local")
+    workers: int | None = option(None)
+    gpus_per_worker: float | None = option(None)
+    one_by_one: bool = option(False)
+    allow_upload: bool | Callable[[str], bool] = option(False)
     """Whether pictures may be sent to a server that is not here; a function gets what would be sent, and where."""
-    perturb: int = option(
-        0,
-        "Measure again after this many small changes of every picture (JPEG quality, a pixel of crop, resizing), and "
-        "show how far each finding moves.",
-        min=0,
-        max=8,
-        panel=STATISTICS,
-        recorded=True,
-    )
+    perturb: int = option(0)
     study_options: Mapping[str, object] = field(default_factory=dict)
     """The studies' own options, which tell this run from others."""
     command: Sequence[str] = ()  # what the user typed, for the record

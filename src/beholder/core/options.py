@@ -1,14 +1,17 @@
-"""Options, each declared once: a field of a dataclass with its help, its bounds and how it is typed.
+"""Options, each declared once: a field of a dataclass, whose help and bounds are in `options.toml`.
 
 The command line, `beholder.audit()`, `audit.toml` and the settings in `run.json` are made from these declarations.
 """
 
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-WHAT, OUTPUT, MODEL, STATISTICS = "What to audit", "Output", "Model", "Statistics"  # panels of `--help`
+from beholder.core.types import Entry
+
+WHAT, OUTPUT = "What to audit", "Output"  # panels of `--help`
 EFFECT, COST = "What the data can show", "What it costs (with --cost)"
 
 
@@ -41,20 +44,32 @@ class Option:
         return self.flags[0] if self.flags else f"--{self.name.replace('_', '-')}"
 
 
-def option(default: Any, help: str, **more: Any) -> Any:
+KINDS = {"file": Path, "text": str, "number": int, "decimal": float, "flag": bool}  # as TOML names them
+
+
+def option(default: Any, **more: Any) -> Any:
     """A field that is an option; a callable makes its default."""
     made = callable(default)
     several = made or isinstance(default, tuple)
     kind = str if several or default is None else type(default)
-    declared = Option("", help, **{"kind": kind, "several": several, "default": None if several else default, **more})
+    declared = Option("", "", **{"kind": kind, "several": several, "default": None if several else default, **more})
     metadata = {"option": declared}
     return field(default_factory=default, metadata=metadata) if made else field(default=default, metadata=metadata)
 
 
 def declared_options(declaring: type) -> dict[str, Option]:
-    """The options of a dataclass, by the names of their fields."""
-    declared = ((each.name, each.metadata.get("option")) for each in fields(declaring))
-    return {name: replace(each, name=name) for name, each in declared if each is not None}
+    """The options of a dataclass, by the names of their fields, with their words from `options.toml`."""
+    words: Entry = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    declared = {each.name: each.metadata["option"] for each in fields(declaring) if "option" in each.metadata}
+    told = {name: own for home in declaring.__mro__[::-1] for name, own in words.get(home.__name__, {}).items()}
+    return {name: replace(each, name=name, **read_words(told[name])) for name, each in declared.items()}
+
+
+def read_words(given: Entry) -> Entry:
+    """An option's words as TOML has them, as fields of `Option`."""
+    return {
+        name: KINDS[own] if name == "kind" else tuple(own) if name == "flags" else own for name, own in given.items()
+    }
 
 
 def names_of(texts: str | Iterable[str] | None) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from beholder.core.digests import content_digest
 from beholder.core.errors import BeholderError, ModelError, UnknownName, UsageError, first_line
-from beholder.core.options import COST, option
+from beholder.core.options import option
 from beholder.cost.subject import WEIGHTS, Subject, subject_of
 from beholder.cost.work import Asked, Counter, Pictures, Work
 from beholder.datasets import load_dataset
@@ -218,28 +218,18 @@ class CostOptions:
     data: Path | None = None
     dataset: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
-    images: int | None = option(None, "As if the data set had so many images.", kind=int, min=1, panel=COST)
+    images: int | None = option(None)
     limit: int | None = None  # only so many of them, as `beholder audit --limit` takes them
-    on: str | None = option(
-        None, "Plan for a GPU by its data sheet: b200, h200, h100, a100, l40s, l4, a10.", panel=COST
-    )
-    gpus: int = option(1, "How many of these GPUs.", min=1, panel=COST)
-    cores: int | None = option(
-        None, "Cores that open images, beside each GPU. Default: 16; here: all.", kind=int, min=1, panel=COST
-    )
-    precision: str = option("auto", "float32, bfloat16 …, as in `beholder audit`.", panel=COST)
-    decode: str = option("exact", "exact or gpu, as in `beholder audit`.", panel=COST)
-    device: str = option("auto", "auto, cpu, cuda, as in `beholder audit`.", panel=COST)
-    rehearse: float = option(
-        SECONDS, "Seconds of rehearsal on this machine, after loading the model; 0: none.", min=0, panel=COST
-    )
-    picture_tokens: int | None = option(
-        None, "Tokens of one image, where they are unknown (served models).", kind=int, min=1, panel=COST
-    )
-    price_in: float | None = option(
-        None, "Price of a million tokens sent to a served model.", kind=float, min=0, panel=COST
-    )
-    price_out: float | None = option(None, "Price of a million tokens that it answers.", kind=float, min=0, panel=COST)
+    on: str | None = option(None)
+    gpus: int = option(1)
+    cores: int | None = option(None)
+    precision: str = option("auto")
+    decode: str = option("exact")
+    device: str = option("auto")
+    rehearse: float = option(SECONDS)
+    picture_tokens: int | None = option(None)
+    price_in: float | None = option(None)
+    price_out: float | None = option(None)
 
     @cached_property
     def on_gpu(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
-from beholder.core.options import MODEL, option
+from beholder.core.options import option
 from beholder.core.types import Fields
 
 AS_SERVED = "as served"  # the precision of a model behind an address
@@ -61,30 +61,15 @@ DECODES = ("exact", "gpu", "both")
 class LoadOptions:
     """How to load a model."""
 
-    device: str = option(
-        "auto", "auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1 or cuda:all.", panel=MODEL, recorded=True
-    )
+    device: str = option("auto")
     """`auto` is CUDA if available, else the CPU; several devices each have a copy of the model, and `shard` spreads a
     generative one over all. Not part of the spec: float32 scores agree to rounding on every device."""
-    precision: str = option(
-        "auto", "auto, float32, bfloat16, float16. Part of the model's spec.", panel=MODEL, recorded=True
-    )
-    decode: str = option(
-        "exact",
-        "exact, or gpu: decode JPEG files on an NVIDIA GPU. Faster; pixels differ a little, so it is part of the "
-        "model's spec. both: exact, and show how far gpu moves each finding.",
-        panel=MODEL,
-    )
-    batch_size: int | None = option(
-        None, "Images at a time. If memory runs out, smaller batches are tried.", kind=int, min=1, panel=MODEL
-    )
+    precision: str = option("auto")
+    decode: str = option("exact")
+    batch_size: int | None = option(None)
     revision: str | None = None
-    trust_remote_code: bool = option(
-        False, "Let a hub model run its own code. Use it only if you trust the author.", panel=MODEL
-    )
-    allow_pickle: bool = option(
-        False, "Load weights from pickle files, which can run code. Use it only if you trust them.", panel=MODEL
-    )
+    trust_remote_code: bool = option(False)
+    allow_pickle: bool = option(False)
     shared_prefix: bool = True  # whether questions may share their common beginning; scores agree to rounding
 
     def __post_init__(self) -> None:

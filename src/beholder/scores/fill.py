@@ -22,7 +22,7 @@ import polars as pl
 
 from beholder.core.errors import NO_FILE, NotAskable
 from beholder.core.files import remove_dead
-from beholder.core.options import OUTPUT, option
+from beholder.core.options import option
 from beholder.core.progress import Progress, silent
 from beholder.datasets.dataset import ImageDigests
 from beholder.datasets.images import DRAWN, unreadable, unreadable_error
@@ -48,13 +48,9 @@ Rows = npt.NDArray[np.int64]
 class FillOptions(ReadOptions):
     """How to fill, none of which moves a score."""
 
-    skip_bad_images: bool = option(False, "Skip unreadable images; the report counts and lists them.")
+    skip_bad_images: bool = option(False)
     progress: Progress = silent
-    verify: bool = option(
-        False,
-        "Check the store: read every image file again, and score one stored image of each block again.",
-        panel=OUTPUT,
-    )
+    verify: bool = option(False)
 
 
 @dataclass

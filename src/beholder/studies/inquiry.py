@@ -66,66 +66,27 @@ def with_study_options(study: Study, given: StudyOptions) -> Study:
 class DataChoice(MeasureOptions):
     """Where the data is, and which of it is asked for."""
 
-    data: Path | None = option(
-        None,
-        "Folder of the data sets. Default: the embedded world.",
-        kind=Path,
-        envvar="BEHOLDER_DATA",
-        parse=lambda given: data_root(Path(given) if given else None),
-    )
-    dataset: str | None = option(
-        None, "Use another data set: a name, or folder:PATH, hf:NAME or wds:URI for your own images."
-    )
-    people: Path | None = option(
-        None,
-        "Ask APA and P-FI about people of your own: a table with the columns image, gender, name, branch, occupation, "
-        "occupations … In place of --dataset; `folder:PATH` with such columns does the same.",
-        kind=Path,
-        parse=lambda given: Path(given) if given else None,
-    )
+    data: Path | None = option(None, parse=lambda given: data_root(Path(given) if given else None))
+    dataset: str | None = option(None)
+    people: Path | None = option(None, parse=lambda given: Path(given) if given else None)
     settings: Mapping[str, str] = option(
-        dict,
-        "Change how the data set is read, NAME=VALUE (repeatable). `beholder data settings NAME` lists the settings.",
-        flags=("--set",),
-        parse=lambda given: given if isinstance(given, Mapping) else parse_settings(values_of(given)),
+        dict, parse=lambda given: given if isinstance(given, Mapping) else parse_settings(values_of(given))
     )
     bins: Mapping[str, Edges] = option(
         dict,
-        "Make groups of a column of numbers, NAME=EDGE,EDGE,… (repeatable): age=0,18,30,50,70. Own prompts put other "
-        "numbers of more than 12 values into five bins of equal counts.",
         parse=lambda given: (
             {name: tuple(edges) for name, edges in given.items()}
             if isinstance(given, Mapping)
             else parse_bins(values_of(given))
         ),
-        recorded=True,
     )
-    image_column: str | None = option(
-        None, "The column that names the images, in your own table. The same as --set image=NAME.", kind=str
-    )
+    image_column: str | None = option(None)
     map: Mapping[str, Map] = option(
-        dict,
-        "What the values of a column stand for (repeatable): 'gender: m, M, male = man', or a table of two columns, "
-        "value and group: gender=map.csv. Nothing after = means no label.",
-        metavar="COLUMN=FILE",
-        parse=lambda given: given if isinstance(given, Mapping) else parse_maps(values_of(given)),
-        recorded=True,
+        dict, parse=lambda given: given if isinstance(given, Mapping) else parse_maps(values_of(given))
     )
-    keep_codes: bool = option(
-        False,
-        "Values that look alike (m, M, male) are meant as different groups. Without this and without --map, such a "
-        "label is not measured.",
-        recorded=True,
-    )
-    allow_missing: bool = option(False, "End with status 0 although a label that was asked for could not be compared.")
-    limit: int | None = option(
-        None,
-        "Use at most this many images of each group (of what the study, or the first --by, compares; APA: of each "
-        "branch), spread evenly over all groups.",
-        kind=int,
-        min=1,
-        recorded=True,
-    )
+    keep_codes: bool = option(False)
+    allow_missing: bool = option(False)
+    limit: int | None = option(None)
 
     def __post_init__(self) -> None:
         if self.dataset is not None:

@@ -17,7 +17,7 @@ from beholder.comparison.family import FEWEST, TOO_LITTLE, Part, comparison_at, 
 from beholder.comparison.groups import Groups, People, Strata, group_by, people_of, strata_of
 from beholder.comparison.means import compare_groups
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
-from beholder.core.options import EFFECT, option
+from beholder.core.options import option
 from beholder.core.results import Row
 from beholder.metrics.association import half_precision_mean
 from beholder.metrics.intervals import Resampler, mean_interval
@@ -94,14 +94,8 @@ class PlanOptions:
 
     data: Path | None = None
     dataset: str | None = None
-    power: float = option(POWER, "Probability of finding the effect.", min=0.05, max=0.999, panel=EFFECT)
-    effect: float | None = option(
-        None,
-        "Show how many images this effect needs (a gap in probability; 1 − b for a ratio).",
-        kind=float,
-        min=1e-6,
-        panel=EFFECT,
-    )
+    power: float = option(POWER)
+    effect: float | None = option(None)
     results: pl.DataFrame | None = None  # an earlier run, for its spreads
     person: str | None = None  # the column that says who is shown; without it, the first of `comparison.people.COLUMNS`
 

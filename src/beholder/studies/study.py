@@ -9,7 +9,6 @@ pure function of the filled matrices; whatever else it needs is in `MeasureOptio
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import resolve_name
@@ -23,8 +22,9 @@ from beholder.comparison.groups import people_of
 from beholder.comparison.shuffles import SHUFFLES
 from beholder.core.errors import UsageError
 from beholder.core.files import Place
-from beholder.core.options import STATISTICS, names_of, option
 from beholder.core.options import Option as Option
+from beholder.core.options import names_of, option
+from beholder.core.options import read_words as option_words
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
@@ -36,42 +36,21 @@ from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import ScoreMatrix, Task
 
-_setting = partial(option, panel=STATISTICS, recorded=True)
-
 
 @dataclass(frozen=True)
 class MeasureOptions:
     """The options of a measure."""
 
-    compat: bool = _setting(
-        False,
-        "Compute as each study printed it, faults included; `beholder list studies` says what each follows: "
-        "released scripts or the paper.",
-    )
-    draws: int = _setting(2000, "Bootstrap draws behind every interval.", min=100)
+    compat: bool = option(False)
+    draws: int = option(2000)
     permutations: int = 100
     """Shuffles behind an expectation under no effect."""
     values_only: bool = False
     """Whether intervals and p-values are left out as far as that saves time: `compare` reads values alone."""
-    seed: int = _setting(20260801, "Seed of everything that is drawn at random.")
-    delta: float | None = _setting(
-        None,
-        "The largest bias that counts as none. 0.01 means one point of probability, or a factor of 1.01 for a ratio. "
-        "Adds an equivalence test.",
-        kind=float,
-        min=1e-6,
-    )
-    person: str | None = _setting(
-        None,
-        "The column that says who is shown, so that each person counts once. Default: person, name, identity, seed or "
-        "subject, whichever comes first; without any of them every picture counts as someone else.",
-    )
-    within: tuple[str, ...] = _setting(
-        (),
-        "With --prompts or --people: compare groups within the values of this column (repeatable), so that what it "
-        "explains is not held against them.",
-        parse=names_of,
-    )
+    seed: int = option(20260801)
+    delta: float | None = option(None)
+    person: str | None = option(None)
+    within: tuple[str, ...] = option((), parse=names_of)
     shuffles: int = SHUFFLES
     """Shuffles behind every verdict."""
 
@@ -229,18 +208,12 @@ class Words(NamedTuple):
     options: tuple[Option, ...]
 
 
-KINDS = {"file": Path, "text": str, "number": int, "flag": bool}  # of options
-
-
 def read_words(module: str, **numbers: object) -> Words:
     """Those of the room of this module; `{name}` in choices and limitations stands for the number of that name."""
     room = module.rpartition(".")[0]
     text: Entry = tomllib.loads((files(room) / "study.toml").read_text("utf-8"))
     about: Entry = {name: text.pop(name) for name in ("title", "short", "question", "citation") if name in text}
-    options = [
-        Option(name, **{**given, "kind": KINDS[given.get("kind", "file")]})
-        for name, given in text.pop("options", {}).items()
-    ]
+    options = [Option(name, **option_words(given)) for name, given in text.pop("options", {}).items()]
     lists: Entry = {name: tuple(each.format(**numbers) for each in text[name]) for name in text if name not in TEXTS}
     tells = Tells(f"{room}.chapter:CHAPTER", **lists, **{name: text[name] for name in TEXTS if name in text})
     return Words({"name": room.rpartition(".")[2]} | about, tells, tuple(options))
