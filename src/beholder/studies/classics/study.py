@@ -21,7 +21,7 @@ from beholder.studies.classics.retrieval import retrieval_rows
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
-from beholder.studies.worlds import GENDER_ONLY, Trial, World
+from beholder.studies.worlds import BRANCH_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
 
 IMAGES, LABELS, RETRIEVAL = "pictures against pictures", "labels", "retrieval"
 DATA, DRAWN_DATA = ("fairface", "ieat", "glasshouse"), "glasshouse"
