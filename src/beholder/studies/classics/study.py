@@ -109,10 +109,11 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
 JUDGED = tuple(f"classics.{name}" for name in ("share_gap", "belief_gap", "retrieved_gap", "place_gap"))
 FOUND, TESTED = ("classics.label", "classics.retrieval"), ("classics.image_association", "classics.images")
 TRUE = (*(f"{name}:gender" for name in (*JUDGED, *FOUND)), *TESTED, "classics.image_p")
+PICTURES = dict.fromkeys((BRANCH_ONLY, SOURCE_ONLY), TESTED)  # a test of pictures knows no label: they truly differ
 TRIALS = Trial(
     6,
     measure_world,
-    {GENDER_ONLY: TRUE},
+    {GENDER_ONLY: TRUE} | PICTURES,
     found=("classics.share_gap", "classics.belief_gap", "classics.place_gap", *FOUND, *TESTED),
 )
 
