@@ -1,6 +1,7 @@
 """The images that `--limit` took when the golden copies were made: measures are compared on the same images.
 
-The golden runs put it in place of `Study.select`. Image after image, the next is of those groups that have been chosen least so far.
+The golden runs put it in place of `Study.select`. Image after image, the next is of those groups that have been chosen
+least so far.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ COMMANDS: dict[str, list[str]] = {
 
 
 def run(name: str, folder: Path, *more: str) -> pl.DataFrame:
-    """The results of one command, in a form that both the old and the new table take; pages are not what is compared."""
+    """The results of one command, in a form that both the old and the new table take; no page is written."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Study, "select", select_as_before)
         patch.setattr("beholder._steps.write_page", lambda report, folder: folder)
