@@ -194,14 +194,20 @@ def bridge(assembled: Callable[[str, str], Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def results_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dict[str, Any]]]:
-    """`results_of("audit", …)` is what a program of its own printed, to which torch was never loaded."""
+def kept_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all workers keep what the real image tower gave."""
     own = tmp_path_factory.getbasetemp()
     kept = (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "vectors"
     kept.mkdir(exist_ok=True)
+    return kept
+
+
+@pytest.fixture(scope="session")
+def results_of(kept_vectors: Path) -> Callable[..., list[dict[str, Any]]]:
+    """`results_of("audit", …)` is what a program of its own printed, to which torch was never loaded."""
     code = (
         f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
-        f"from pathlib import Path; import remembered_tower; remembered_tower.remember(Path({str(kept)!r}))\n"
+        f"from pathlib import Path; import remembered_tower; remembered_tower.remember(Path({str(kept_vectors)!r}))\n"
         "from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
     )
 
@@ -308,8 +314,15 @@ def object_world() -> Callable[..., Any]:
 def cluster() -> Iterator[Any]:
     """A real Ray cluster on this machine."""
     ray = pytest.importorskip("ray")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_server_port_wait_time_s": "300"}
     room = {"num_cpus": 6, "num_gpus": 0, "object_store_memory": 100 * 2**20}
-    ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    for left in range(9, -1, -1):
+        try:
+            ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            break
+        except Exception as error:  # Ray waits for 30 seconds, which may be too little on a busy machine
+            ray.shutdown()
+            if not left or "timed out during startup" not in str(error):
+                raise
     yield ray
     ray.shutdown()
