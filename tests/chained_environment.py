@@ -20,8 +20,9 @@ def chained_python(name: str, packages: Sequence[str]) -> Path:
     interpreter, made_of = folder / "bin" / "python", folder / "made_of"
     recipe = "\n".join([sys.version, sysconfig.get_path("purelib"), *packages])
     if not made_of.is_file() or made_of.read_text() != recipe:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [interpreter, "-m", "pip", "install", "-q", "--no-deps", *packages]
+        subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", interpreter]
+        install = [*pip, "install", "-q", "--no-deps", "--no-compile", *packages]
         done = subprocess.run(install, capture_output=True, text=True)
         if done.returncode:
             (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no {packages[0]}: {done.stderr[-500:]}")

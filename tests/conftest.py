@@ -21,8 +21,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from beholder.comparison import power
 from beholder.core.catalog import loaded_plugins
-from beholder.datasets import DATASETS
+from beholder.datasets import DATASETS, faces
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import GENDER_WORDS
@@ -34,9 +35,13 @@ from beholder.studies.disparity.prompts import disparity_prompts
 
 pytest_plugins = ["made_runs", "model_fixtures"]
 ROOT = Path(__file__).parents[1]
+SHARED = Path(os.environ.get("BEHOLDER_SHARED", ROOT.parent / "shared"))
 CHROMIUM = Path("/usr/bin/chromium")
 # Models this small lose time to threads that wait for each other, beside other workers most of all.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+LIGHT = str(Path(__file__).parent / "light")  # seen first, by this process and by those that it starts
+sys.path.insert(0, LIGHT)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [LIGHT, os.environ.get("PYTHONPATH")]))
 gc.disable()  # importing 400 modules leaves little behind, and looking for it took a third of the collection
 
 
@@ -97,12 +102,40 @@ def drawn_once() -> Iterator[Callable[[str], Image.Image]]:
         yield draw
 
 
+@pytest.fixture(scope="session", autouse=True)
+def read_once() -> Iterator[None]:
+    """The labels of faces in ../shared take most of a second, and many tests ask for them: each file is read once."""
+    read, kept = faces.read_labels, dict[object, pl.DataFrame]()
+
+    def remembered(path: Path, *asked: Any) -> pl.DataFrame:
+        if not path.is_relative_to(SHARED):
+            return read(path, *asked)
+        if (key := repr((path, asked))) not in kept:
+            kept[key] = read(path, *asked)
+        return kept[key].clone()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(faces, "read_labels", remembered)
+        yield
+
+
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Pages without pictures, whose drawing takes most of their time, and the list of what would have been drawn."""
     drawn: list[Any] = []
     monkeypatch.setattr("beholder.report.drawing.svg", lambda spec: drawn.append(spec) or "<svg></svg>")
+    monkeypatch.setattr("beholder.report.page.png", lambda spec: b"")  # the picture for links to the page
     return drawn
+
+
+@pytest.fixture
+def quick_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Plans from the fewest worlds and shuffles, and to a sixteenth: for tests of what is said, not of the size."""
+    monkeypatch.setattr(power, "WORK", 1e6)
+    monkeypatch.setattr(power, "STEPS", 4)
+    power._latent_deviation.cache_clear()
+    yield
+    power._latent_deviation.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +156,11 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real data and golden files; CI fails without it, a newcomer's tests skip."""
-    folder = Path(os.environ.get("BEHOLDER_SHARED", ROOT.parent / "shared"))
-    if not (folder / "data").is_dir():
+    if not (SHARED / "data").is_dir():
         if os.environ.get("CI"):
-            pytest.fail(f"{folder}/data is missing")
-        pytest.skip(f"{folder}/data is not here")
-    return folder
+            pytest.fail(f"{SHARED}/data is missing")
+        pytest.skip(f"{SHARED}/data is not here")
+    return SHARED
 
 
 @pytest.fixture(scope="session")
@@ -162,9 +194,22 @@ def bridge(assembled: Callable[[str, str], Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def results_of() -> Callable[..., list[dict[str, Any]]]:
+def kept_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all workers keep what the real image tower gave."""
+    own = tmp_path_factory.getbasetemp()
+    kept = (own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own) / "vectors"
+    kept.mkdir(exist_ok=True)
+    return kept
+
+
+@pytest.fixture(scope="session")
+def results_of(kept_vectors: Path) -> Callable[..., list[dict[str, Any]]]:
     """`results_of("audit", …)` is what a program of its own printed, to which torch was never loaded."""
-    code = "import sys; from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
+    code = (
+        f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
+        f"from pathlib import Path; import remembered_tower; remembered_tower.remember(Path({str(kept_vectors)!r}))\n"
+        "from beholder.cli import app; app(standalone_mode=False); assert 'torch' not in sys.modules"
+    )
 
     def run(*arguments: object) -> list[dict[str, Any]]:
         command = [sys.executable, "-c", code, *map(str, arguments), "--json"]
@@ -269,8 +314,15 @@ def object_world() -> Callable[..., Any]:
 def cluster() -> Iterator[Any]:
     """A real Ray cluster on this machine."""
     ray = pytest.importorskip("ray")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_gcs_server_port_wait_time_s": "300"}
     room = {"num_cpus": 6, "num_gpus": 0, "object_store_memory": 100 * 2**20}
-    ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    for left in range(9, -1, -1):
+        try:
+            ray.init("local", **room, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            break
+        except Exception as error:  # Ray waits for 30 seconds, which may be too little on a busy machine
+            ray.shutdown()
+            if not left or "timed out during startup" not in str(error):
+                raise
     yield ray
     ray.shutdown()

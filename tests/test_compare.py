@@ -66,7 +66,7 @@ def options(tmp_path: Path) -> AuditOptions:
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch, options: AuditOptions) -> Any:
+def compared(monkeypatch: pytest.MonkeyPatch, options: AuditOptions, undrawn: list[Any]) -> Any:
     def compare(*models: Shifted, study: str | Study = "apa", parts: int = 20, **others: Any) -> Any:
         known = {one.name: one for one in models}
         monkeypatch.setattr("beholder._compare.load_model", lambda name, _: known[name])
@@ -113,7 +113,7 @@ def test_values_are_those_of_an_audit(
     compared: Any, monkeypatch: pytest.MonkeyPatch, options: AuditOptions, tmp_path: Path
 ) -> None:
     plain, shifted = Shifted("null:1"), Shifted("null:2", "chef", 0.2)
-    table = compared(plain, shifted).table
+    table = compared(plain, shifted, parts=5).table
     monkeypatch.setattr(load, "load_model", lambda name, _: {"null:1": plain, "null:2": shifted}[name])
     monkeypatch.setattr("beholder._audit.load_model", load.load_model)
     results = audit_models(["null:1", "null:2"], ["apa"], replace(options, out=tmp_path / "audit")).results

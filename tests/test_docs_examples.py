@@ -66,6 +66,7 @@ def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("beholder.comparison.power.STEPS", 0)  # that they run is asked, not what they find
     monkeypatch.setenv("BEHOLDER_STORE", str(tmp_path / "store"))
     for path in (ROOT / "docs" / "examples").glob("*.py"):
         monkeypatch.delitem(sys.modules, path.stem, raising=False)  # another test may have loaded it
@@ -76,6 +77,7 @@ def example_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
             del sys.modules[name]
 
 
+@pytest.mark.usefixtures("quick_plans", "undrawn")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page: Path, example_folder: Path):
     names: dict[str, Any] = {"__name__": "example"}

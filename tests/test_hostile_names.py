@@ -41,7 +41,7 @@ HOSTILE = (
     "[red]rich[/red]", "a, b; c: d", "'quoted' \"twice\"", "back\\slash", "=1+1", "& | # _ ~ ^ $ %", "x" * 300,
     "δ = 1e6",
 )  # fmt: skip
-OPTIONS = MeasureOptions(draws=100, permutations=20, delta=0.1)
+OPTIONS = MeasureOptions(draws=100, permutations=20, delta=0.1, shuffles=299)
 N = 60
 
 

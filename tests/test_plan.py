@@ -20,6 +20,7 @@ from beholder.datasets import load_dataset
 from beholder.studies.public_figures.measures import OCCUPATIONS
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_the_embedded_world_is_planned_for_gras():
     rows = plan("gras", PlanOptions(effect=0.1))
@@ -29,12 +30,14 @@ def test_the_embedded_world_is_planned_for_gras():
     assert needed == pytest.approx(gender["n"] * (gender["value"] / 0.1) ** 2, abs=1)
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_more_power_asks_for_a_larger_effect():
     low, high = (plan("gras", PlanOptions(power=power))["value"].to_list() for power in (0.5, 0.95))
     assert all(a < b for a, b in zip(low, high, strict=True))
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_an_earlier_run_lends_its_spread():
     counts = plan("apa", PlanOptions())
@@ -47,6 +50,7 @@ def test_an_earlier_run_lends_its_spread():
     assert "mean and spread from the run" in found["note"]
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_a_run_over_few_images_lends_the_spread_that_its_intervals_were_made_of():
     """Student's margin of five values with a spread of 0.2 is read back as 0.2."""
@@ -64,6 +68,7 @@ def test_an_unknown_study_is_refused():
         plan("grass", PlanOptions())
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_the_command_prints_a_table():
     done = CliRunner().invoke(app, ["plan", "apa", "--json"], catch_exceptions=False)
@@ -129,6 +134,7 @@ def test_data_without_groups_are_refused_with_the_reason(tmp_path: Path):
         plan("custom", PlanOptions(dataset=f"folder:{tmp_path}"))
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
     folder = people(24)
@@ -142,11 +148,13 @@ def test_each_study_says_why_it_does_not_fit(people: Callable[..., Path]):
     assert fits["custom"].why == "compares by city"
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.real
 def test_a_plan_names_the_studies_own_metric(data: Path):
     assert set(plan("pfi", PlanOptions(data=data))["subset"]) == {"pfi.bias_ratio"}
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.real
 def test_the_studies_own_data_are_planned(data: Path):
     apa = plan("apa", PlanOptions(data=data))

@@ -13,6 +13,7 @@ import onnxruntime
 import polars as pl
 import pytest
 from PIL import Image, ImageOps
+from remembered_tower import vectors
 from tokenizers import Tokenizer
 
 from beholder.core.results import PLAIN
@@ -58,8 +59,11 @@ def test_the_bridge_knows_persons_as_well_as_it_should(bridge_results: pl.DataFr
     assert found == pytest.approx(CATEGORY[branch], abs=0.01)
 
 
-def embed_by_hand(bridge: Path, files: list[Path], texts: list[str]) -> np.ndarray:
-    """Cosines with onnxruntime and nothing of ours: one picture and one text at a time."""
+def embed_by_hand(bridge: Path, files: list[Path], texts: list[str], kept: Path) -> np.ndarray:
+    """Cosines with onnxruntime and nothing of ours: one picture and one text at a time.
+
+    What onnxruntime gave for the very same pixels before is `kept`; other pixels are computed here.
+    """
     config = json.loads((bridge / "config.json").read_text())["image"]
     tower, tokenizer = (
         onnxruntime.InferenceSession(bridge / "image.onnx"),
@@ -75,7 +79,7 @@ def embed_by_hand(bridge: Path, files: list[Path], texts: list[str]) -> np.ndarr
         left, top = (picture.width - 224) // 2, (picture.height - 224) // 2
         pixels = np.asarray(picture.crop((left, top, left + 224, top + 224)), np.float32) / 255
         pixels = (pixels - np.float32(config["mean"])) / np.float32(config["std"])
-        images.append(tower.run(None, {"pixel_values": pixels.transpose(2, 0, 1)[None]})[0][0])
+        images.append(vectors(tower, {"pixel_values": pixels.transpose(2, 0, 1)[None]}, kept)[0])
     words = []
     for text in texts:
         tokens = tokenizer.encode(text)
@@ -85,14 +89,16 @@ def embed_by_hand(bridge: Path, files: list[Path], texts: list[str]) -> np.ndarr
     return images @ words.T
 
 
-def test_three_numbers_agree_with_a_computation_by_hand(bridge: Path, data: Path, bridge_results: pl.DataFrame):
+def test_three_numbers_agree_with_a_computation_by_hand(
+    bridge: Path, data: Path, bridge_results: pl.DataFrame, kept_vectors: Path
+):
     folder = data / "apa" / "benchmark-data-v1"
     rows = [line.split("\t") for line in (folder / "senate.txt").read_text().splitlines()]
     people = [dict(zip((h.strip('"') for h in rows[0]), (c.strip('" ') for c in row), strict=True)) for row in rows[1:]]
     lines = (data / "apa" / "base-prompts-senate.csv").read_text().splitlines()[1:]
     texts = [line.split("|")[1] for line in lines] + [f"this is a photo of {p['names']}" for p in people]
     scale = json.loads((bridge / "config.json").read_text())["logit_scale"]
-    logits = scale * embed_by_hand(bridge, [folder / "senate" / p["filename"] for p in people], texts)
+    logits = scale * embed_by_hand(bridge, [folder / "senate" / p["filename"] for p in people], texts, kept_vectors)
 
     def shares(cells: np.ndarray) -> np.ndarray:
         return np.exp(cells - cells.max(1, keepdims=True)) / np.exp(cells - cells.max(1, keepdims=True)).sum(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,24 +10,38 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
+
+from beholder.cli import app
+from beholder.core.catalog import loaded_plugins
+from beholder.studies import STUDIES
 
 PLUGIN = Path(__file__).parents[1] / "docs" / "examples" / "indecision.py"
 
 
 def beholder(*arguments: object, folder: Path) -> str:
-    """What the command prints, run with the plug-in in a process of its own."""
-    code = "from beholder.cli import main; main()"
-    command = [sys.executable, "-c", code, "--plugin", PLUGIN, *arguments]
-    environment = {**os.environ, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+    """What the command prints, run with the plug-in; what that adds to Beholder is gone afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(STUDIES, "_things", dict(STUDIES._things))
+        patch.setattr(STUDIES, "_added", set(STUDIES._added))
+        patch.setenv("BEHOLDER_STORE", str(folder / "store"))
+        before, modules = len(loaded_plugins), set(sys.modules)
+        try:
+            done = CliRunner().invoke(app, ["--plugin", str(PLUGIN), *map(str, arguments)], catch_exceptions=False)
+        finally:
+            del loaded_plugins[before:]
+            for name in set(sys.modules) - modules:
+                if getattr(sys.modules[name], "__file__", None) == str(PLUGIN):
+                    del sys.modules[name]
+    assert done.exit_code == 0, done.output
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("indecision")
-    beholder("audit", "null", "-s", "indecision", "--limit", 10, "--out", folder / "run", "-q", folder=folder)
+    words = ("audit", "null", "-s", "indecision", "--limit", 10, "--draws", 200, "--out", folder / "run", "-q")
+    beholder(*words, folder=folder)
     return folder / "run"
 
 
@@ -55,6 +68,7 @@ def test_its_page_is_drawn_again_without_the_plug_in(run: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_plans")
 def test_it_has_a_planning_line_a_trial_and_a_printed_number(run: Path, tmp_path: Path):
     (line,) = json.loads(beholder("plan", "indecision", "--json", folder=tmp_path))
     assert line["subset"] == "indecision.gap"

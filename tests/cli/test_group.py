@@ -58,17 +58,19 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, pl
 
 
 SLOW = """
-import os, signal, sys, time
+import signal, sys, time
 import beholder._audit
 from beholder.cli import main
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests under nohup would hand on that it is ignored
 
 def audit(*_):
     try:
         print("at work", flush=True)
-        time.sleep(60)
+        time.sleep(600)
     finally:
         print("keeping", flush=True)
-        time.sleep(0.6)
+        sys.stdin.readline()  # the test's word that all signals are sent
         print("kept", flush=True)
 
 beholder._audit.audit_models = audit
@@ -83,14 +85,19 @@ def test_a_signal_keeps_finished_work_and_a_second_one_prints_no_traceback(
     signals: tuple[signal.Signals, ...], status: int, tmp_path: Path
 ):
     with subprocess.Popen(
-        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        [sys.executable, "-c", SLOW],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
     ) as process:
         assert process.stdout
         for number, line in zip(signals, ("at work", "keeping"), strict=False):
             while process.stdout.readline().strip() != line:
                 pass
             process.send_signal(number)
-        printed, said = process.communicate(timeout=30)
+        printed, said = process.communicate("\n", timeout=300)
     assert process.returncode == status
     assert printed.strip().endswith("kept")
     assert "Finished work is kept" in said

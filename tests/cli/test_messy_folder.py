@@ -49,6 +49,7 @@ def run() -> Callable[..., Result]:
     return lambda *words: CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_the_check_says_what_was_understood(messy: Path, run: Callable[..., Result]):
     result = run("data", "check", f"folder:{messy}")
@@ -73,6 +74,7 @@ def test_the_check_says_what_was_understood(messy: Path, run: Callable[..., Resu
     assert any(line.startswith("custom.gap by gender: 0.") and line.endswith("(40 images)") for line in lines)
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_the_check_is_also_json(messy: Path, run: Callable[..., Result]):
     found: dict[str, Any] = json.loads(run("data", "check", f"folder:{messy}", "--json").stdout)
@@ -126,6 +128,7 @@ def odd(people: Callable[..., Path]) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("quick_plans")
 def test_odd_pictures_are_counted_and_said(
     odd: Path, run: Callable[..., Result], undrawn: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -135,6 +135,7 @@ def test_decimal_commas_are_ages_and_what_is_no_number_is_named(run: Callable[..
     assert read.exit_code == 0
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_the_check_says_it_before_anything_is_scored(folder: Path):
     result = CliRunner().invoke(app, ["data", "check", f"folder:{folder}", "--image-column", "Foto"])

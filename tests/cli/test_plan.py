@@ -13,6 +13,7 @@ from beholder.cli.options import made
 from beholder.cli.plan import _readable
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_the_table_says_what_can_be_found_and_from_what(invoke: Callable[..., str]):
     text = invoke("plan", "gras", "--effect", 0.1)
@@ -21,6 +22,7 @@ def test_the_table_says_what_can_be_found_and_from_what(invoke: Callable[..., st
     assert "- gender: 2 groups of 60" in text
 
 
+@pytest.mark.usefixtures("quick_plans")
 @pytest.mark.slow
 def test_more_power_asks_for_more_images(invoke: Callable[..., str]):
     few, many = (

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import altair  # noqa: F401  (takes long to load; a page needs it)
 import numpy as np
 import scipy.stats  # noqa: F401  (takes long to load; a study needs it)
 from faults.disk import Disk

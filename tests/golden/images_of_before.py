@@ -1,6 +1,7 @@
 """The images that `--limit` took when the golden copies were made: measures are compared on the same images.
 
-Imported by the golden runs only. Image after image, the next is of those groups that have been chosen least so far.
+The golden runs put it in place of `Study.select`. Image after image, the next is of those groups that have been chosen
+least so far.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SET = "seed"
 def select_as_before(
     study: Study, dataset: Dataset, count: int, person: object = None, within: object = ()
 ) -> Selection:
-    """In place of `Study.select`."""
+    """What `Study.select` was."""
     whole, by = dataset.table.with_row_index("_row_index"), study.asks.limit_by
     parts = whole.partition_by(by, maintain_order=True) if by in dataset.attributes else [whole]
     kept = [part["_row_index"][row] for part in parts for row in spread_rows(part.drop("_row_index"), count)]
@@ -67,6 +68,3 @@ def _evenly(codes: npt.NDArray[np.int_], count: int) -> npt.NDArray[np.int_]:
         chosen.append(waiting[kind].pop())
         times[columns, kinds[kind]] += groups  # in parts of what each group is due
     return np.array(chosen, dtype=int)
-
-
-Study.select = select_as_before  # type: ignore[method-assign,assignment]

@@ -7,13 +7,17 @@ Names of groups and numbers are kept, no prose.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
+import pytest
+from images_of_before import select_as_before
+from typer.testing import CliRunner
 
+from beholder.cli import app
 from beholder.core.results import PLAIN
+from beholder.studies.study import Study
 
 HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("BEHOLDER_SHARED", HERE.parents[2] / "shared"))
@@ -99,21 +103,15 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-def run(name: str, folder: Path) -> pl.DataFrame:
-    """The results of one command, in a form that both the old and the new table take."""
-    command = [
-        sys.executable,
-        "-c",
-        "import images_of_before; from beholder.cli import main; main()",
-        *COMMANDS[name],
-        "--out",
-        str(folder / name),
-        "-q",
-    ]
-    searched = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": searched, "BEHOLDER_STORE": str(folder / "store"), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
+def run(name: str, folder: Path, *more: str) -> pl.DataFrame:
+    """The results of one command, in a form that both the old and the new table take; no page is written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Study, "select", select_as_before)
+        patch.setattr("beholder._steps.write_page", lambda report, folder: folder)
+        patch.setenv("BEHOLDER_STORE", str(folder / "store"))
+        command = [*COMMANDS[name], *more, "--out", str(folder / name), "-q"]
+        done = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     return comparable(pl.read_parquet(folder / name / "results.parquet"))
 
 

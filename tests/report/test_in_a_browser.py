@@ -31,7 +31,7 @@ def draw_all(page: Any) -> None:
     page.evaluate("document.querySelectorAll('.panel').forEach((each) => (each.hidden = false))")
     for view in page.query_selector_all(".view"):
         view.scroll_into_view_if_needed()
-    for _ in range(200):
+    for _ in range(3000):
         if drawn(page) == page.locator(".view").count():
             return
         page.wait_for_timeout(100)

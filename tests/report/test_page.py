@@ -218,7 +218,7 @@ class Visit:
         self.page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
         for view in self.page.query_selector_all(".view"):
             view.scroll_into_view_if_needed()
-        for _ in range(300):
+        for _ in range(3000):
             if self.page.evaluate("document.querySelectorAll('.view:not(.drawn)').length") == 0:
                 return
             self.page.wait_for_timeout(100)

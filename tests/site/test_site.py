@@ -41,6 +41,7 @@ def test_what_was_measured_in_another_way_is_not_ranked(apa_run: Run) -> None:
     assert cell.reason == "200 of 845 images"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_front_page_has_own_models_first_then_the_most_even_handed(apa_run: Run, tmp_path: Path) -> None:
     text = build_site([saved(apa_run, tmp_path / "run")], tmp_path / "site").read_text(encoding="utf-8")
     assert re.search(r"<h1>In \d+ of 39 published models women get a lower probability", text)
@@ -64,6 +65,7 @@ def test_an_empty_site_says_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_every_link_of_the_site_leads_to_a_file(apa_run: Run, hostile_run: Run, tmp_path: Path) -> None:
     runs = [saved(apa_run, tmp_path / "first"), saved(hostile_run, tmp_path / "x" / "first")]
     rule = Rule("apa.bias_ratio", {"subset": "politicians"}, at_least=0.9)

@@ -288,10 +288,8 @@ def address(many: ScoredSet) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(viewer([many], TOKEN), host="127.0.0.1", port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    for _ in range(200):
-        if server.started:
-            break
-        time.sleep(0.05)
+    while not server.started:
+        time.sleep(0.02)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/{TOKEN}/"
     server.should_exit = True
     thread.join(10)

@@ -331,8 +331,11 @@ def test_deepseek_vl2_is_sent_to_a_server(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.real
 def test_the_bridge_model_equals_a_plain_pass_and_tells_women_and_men_apart_as_labelled(
-    bridge_vlm: Path, data: Path
+    bridge_vlm: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Its size makes the proof that questions may be shared take most of a minute: one question less is asked.
+    asked = ("nurse", "a photo of a doctor, a nurse and a politician")
+    monkeypatch.setattr("beholder.models.generative.sharing.QUESTIONS", asked)
     scorer: Any = load_model(str(bridge_vlm)).instructed(GRAS)  # type: ignore[attr-defined]
     with (data / "fairface" / "fairface_label_val.csv").open() as file:
         faces = [row for row, _ in zip(csv.DictReader(file), range(6), strict=False)]

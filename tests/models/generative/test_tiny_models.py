@@ -39,6 +39,12 @@ EXACT = {
 """What each is proved to share between questions."""
 
 
+@pytest.fixture(autouse=True)
+def two_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of the time goes into the proof at loading; `test_proof.py` and the sweep see it with all its questions."""
+    monkeypatch.setattr("beholder.models.generative.sharing.QUESTIONS", ("nurse", "a photo of a doctor and a nurse"))
+
+
 @pytest.fixture(scope="module")
 def noise() -> list[Image.Image]:
     """The two pictures that plain_logits.npy is about."""

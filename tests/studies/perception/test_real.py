@@ -19,14 +19,14 @@ from beholder.studies import STUDIES
 from beholder.studies.perception.prompts import DIMENSIONS, TEMPLATES
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-LIMIT = 20
+LIMIT = 8
 
 
 @pytest.fixture(scope="module")
 def run(
     bridge: Path, data: Path, results_of: Callable[..., list[dict[str, Any]]], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """One command, both face sets: twenty faces of each race."""
+    """One command, both face sets: eight faces of each race."""
     folder = tmp_path_factory.mktemp("perception")
     options = ["--data", data, "--out", folder / "out", "--store", folder / "store", "--limit", LIMIT, "--draws", 200]
     results_of("audit", f"onnx:{bridge}", "-s", "perception", *options)
@@ -56,7 +56,7 @@ def test_fairfaces_markedness_is_a_number_from_real_rows(results: pl.DataFrame, 
 
 
 def test_a_groups_warmth_agrees_with_a_computation_by_hand(bridge: Path, data: Path, results: pl.DataFrame):
-    """The twenty Black adults that were taken, with onnxruntime and nothing else of ours."""
+    """The Black adults that were taken, with onnxruntime and nothing else of ours."""
     dataset = load_dataset("fairface-adults", data).present()
     chosen = dataset.table[STUDIES["perception"].select(dataset, LIMIT).rows]
     taken = chosen.filter(race="Black")
