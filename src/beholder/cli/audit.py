@@ -35,8 +35,7 @@ from beholder.core.results import KEY, place
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.datasets import require_asked
-from beholder.harness import NAMED, Questions
-from beholder.harness.lmms import write_tasks
+from beholder.harness import NAMED, Questions, write_tasks
 from beholder.models.served.address import is_local, read_address
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker

@@ -14,7 +14,7 @@ import typer
 from beholder._options import AuditOptions
 from beholder.chapter.numbers import Result, number
 from beholder.cli.console import bar, err, note, out, say, say_json, show
-from beholder.cli.options import takes
+from beholder.cli.options import takes, writable
 from beholder.cli.plan import Fit, fitting_studies
 from beholder.comparison.groups import people_of
 from beholder.core.errors import NO_FILE, UnknownName, UsageError
@@ -23,6 +23,7 @@ from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.cost.subject import sized
 from beholder.datasets import DATASETS, OWN_DATA, data_root, load_dataset
+from beholder.datasets.collect import Wiki, collect, read_names
 from beholder.datasets.croissant import croissant
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
@@ -38,6 +39,7 @@ from beholder.studies import STUDIES
 from beholder.studies.inquiry import default_dataset, opened, with_study_options
 
 NAMED = 10  # images that are listed of each kind; `--json` has them all
+LISTED = 20  # damaged pictures, or people without one, that are listed where nothing else is
 # Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap.
 LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 4.0}
 SHOWN = dict(metric="subset", comparison="concept", images="n", smallest="value", unit="unit", note="note")
@@ -209,7 +211,7 @@ def verify(name: Source, as_json: bool = False, *, options: Fields) -> None:
         say(f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.")
         notes = [f"note: {note}" for note in dataset.notes]
         reasons = [f"{count} × {reason}" for reason, count in Counter(damaged.values()).most_common(5)]
-        for line in (*notes, *reasons, *(f"{image}: {reason}" for image, reason in list(damaged.items())[:20])):
+        for line in (*notes, *reasons, *(f"{image}: {reason}" for image, reason in list(damaged.items())[:LISTED])):
             say(f"  {line}")
     if damaged:
         raise typer.Exit(1)
@@ -302,6 +304,38 @@ def fetch(name: str = NAME, data: Path | None = None) -> None:
         raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
     source.fetch(source.folder(root))
     note(f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}")
+
+
+def collect_command(
+    people: Path = typer.Argument(..., help="A table with a column name; title, branch, gender and others are kept."),
+    out: Path = typer.Option(..., "--out", "-o", help="Folder for people.csv, the pictures and kept answers."),
+    contact: str = typer.Option(
+        "", envvar="BEHOLDER_CONTACT", help="An address or page of yours, which Wikimedia asks every program to send."
+    ),
+    any_licence: bool = typer.Option(False, "--any-licence", help="Also take pictures whose licence is not free."),
+    wiki: str = typer.Option("https://en.wikipedia.org", help="The Wikipedia whose pages are read."),
+    wikidata: str = typer.Option("https://www.wikidata.org", help="Where groups are stated that the table lacks."),
+    width: int = typer.Option(640, min=64, help="Width of the pictures in pixels."),
+    pause: float = typer.Option(1.0, min=0, help="Seconds between two requests."),
+    quiet: bool = False,
+) -> None:
+    """Run it again to go on where it stopped. Groups are those of the table or stated by Wikidata, never guessed."""
+    names = read_names(people)
+    writable(out, "--out")
+    asked = Wiki(contact, out / ".answers", wiki.rstrip("/"), wikidata.rstrip("/"), pause)
+    with bar("collecting", names.height, 0) as advance:
+        table, without = collect(names, out, asked, free_only=not any_licence, width=width, advance=advance)
+    if quiet:
+        return
+    say(f"{table.height} of {number(names.height, 'person', 'people')} have a picture.")
+    for name, reason in list(without.items())[:LISTED]:
+        say(f"  {name}: {reason}")
+    if len(without) > LISTED:
+        say(f"  … and {len(without) - LISTED} more in without.csv")
+    unknown = table["gender"].null_count()
+    if unknown:
+        say(f"{number(unknown, 'person has', 'people have')} no gender in the table or in Wikidata.")
+    note(f"Audit them: beholder audit MODEL --people {out / 'people.csv'}")
 
 
 FIELDS = "studies family adapter source unpinned parameters training_pairs released licence".split()
