@@ -19,10 +19,9 @@ from typer.models import ParameterInfo
 from beholder._options import AuditOptions
 from beholder.cli import COMMANDS, Command, Commands, is_group
 from beholder.core.errors import UsageError, masked
-from beholder.core.files import Place, write_whole
+from beholder.core.files import Place, RemotePath, write_whole
 from beholder.core.options import OUTPUT, WHAT, Option, declared_options
 from beholder.core.read import read_text, read_toml
-from beholder.core.remote import RemotePath
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS
 from beholder.studies import AUDITED, STUDIES
