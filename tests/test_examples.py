@@ -107,7 +107,7 @@ EXAMPLES = [
         "'2 people, 3 pictures; each person counts once (by the column name)'",
     ),
     (
-        "report.number_table",
+        "report.page",
         'Ledger(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])]).data["fields"]',
         "{'a': {'words': ['x'], 'cells': [0, None, 0]}}",
     ),

@@ -18,8 +18,7 @@ from beholder.core.results import Row
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import DatasetSource
 from beholder.glasshouse.portrait import Portrait, render
-from beholder.metrics.association import softmax
-from beholder.metrics.image_association import image_association
+from beholder.metrics.association import image_association, softmax
 from beholder.models.catalog import FAMILIES, Family
 from beholder.models.scorer import Answerer, ContrastiveScorer, Embedder, Floats, Scorer, embed_in_batches
 from beholder.models.spec import LoadOptions, ModelSpec

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from beholder.core.errors import DataError, MissingData
-from beholder.core.files import leads_out, links_out, place
-from beholder.core.remote import file_system
+from beholder.core.files import file_system, leads_out, links_out, place
 from beholder.datasets import load_dataset
 
 OUT = ("..", "../a", "a/../../b", "a\\..\\..\\b", "/etc/passwd", "\\\\host\\share\\a", "c:\\a", "s3://x/y", "a\0b")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from beholder.datasets.causalface import GENDERS, RACES, VARIED
+from beholder.datasets.faces import PEOPLE, VARIED
 from beholder.glasshouse.portrait import Portrait, render
 
 TONES = {"asian": 4, "black": 9, "white": 2}
@@ -23,7 +23,7 @@ def imitate(folder: Path, *, seeds: int = 2, corrected: bool = False, alike: boo
         home.mkdir(parents=True)
         varied = VARIED[attribute]
         suffix = varied.suffixes[0 if corrected else -1]
-        for race, gender, (place, value) in product(RACES, GENDERS, enumerate(varied.values)):
+        for (race, gender), (place, value) in product(PEOPLE, enumerate(varied.values)):
             name = f"{race}_{gender}_{varied.abbreviation}_{value}{suffix}.png"
             share = place / (len(varied.values) - 1)
             who = ("age", 0.0, "white", "male", 0) if alike else (attribute, share, race, gender, seed)

@@ -11,7 +11,8 @@ from causalface_imitation import imitate
 from PIL import Image
 
 from beholder.core.errors import MissingData, UnknownName
-from beholder.datasets.causalface import crop_box, load
+from beholder.datasets.faces import crop_box
+from beholder.datasets.faces import load_causalface as load
 from beholder.datasets.images import face_brightness, open_image
 
 

@@ -19,8 +19,7 @@ from typer.testing import CliRunner
 from beholder.cli import app
 from beholder.core.errors import BadScores, BeholderError, MissingExtra, UsageError
 from beholder.datasets.images import open_image
-from beholder.harness import Questions, picture_file
-from beholder.harness.lmms import write_tasks
+from beholder.harness import Questions, picture_file, write_tasks
 from beholder.models.served.protocol import read_draws
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.imported import asked_in, read_harness_log

@@ -11,7 +11,7 @@ import pytest
 
 from beholder.core.errors import DataError
 from beholder.ext import image_association
-from beholder.metrics.image_association import MOST_DRAWN, association_of
+from beholder.metrics.association import MOST_DRAWN, association_of
 
 
 @pytest.mark.real

@@ -12,9 +12,8 @@ import pytest
 from made_runs import unpacked as unpacked_page
 
 from beholder._run import Run
-from beholder.report import number_table as ledger
-from beholder.report.number_table import Ledger, results_ledger
-from beholder.report.page import render, write_page
+from beholder.report import page as ledger
+from beholder.report.page import Ledger, render, results_ledger, write_page
 
 
 def unpacked(data: dict[str, Any]) -> pl.DataFrame:

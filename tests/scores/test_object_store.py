@@ -21,9 +21,9 @@ from faults.toy import PROMPTS, Pairs, Towers
 from typer.testing import CliRunner
 
 from beholder.cli import app
+from beholder.core import files
 from beholder.core.errors import DataError, RemoteError
-from beholder.core.files import place
-from beholder.core.remote import RemotePath
+from beholder.core.files import RemotePath, place
 from beholder.datasets import content, load_dataset
 from beholder.scores import fill as filling
 from beholder.scores import shelf as shelves
@@ -149,7 +149,7 @@ def test_a_run_goes_on_in_the_middle_of_a_shard(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
     monkeypatch.setattr("beholder.core.digests.RECHECKED", 0)
     fetched: list[str] = []
-    read, group = content.read_remote, content._group.__wrapped__
+    read, group = files.read_remote, content._group.__wrapped__
 
     def noted_read(uri: str, start: int | None = None, end: int | None = None) -> bytes:
         fetched.append(f"{uri}#{start}")
@@ -161,7 +161,7 @@ def test_a_run_goes_on_in_the_middle_of_a_shard(
 
     if machine == "this" and layout == "tars":  # a tar that did not change is not looked through again
         monkeypatch.setattr("beholder.datasets.content.open_binary", lambda path, block: 1 / 0)
-    monkeypatch.setattr(content, "read_remote", noted_read)
+    monkeypatch.setattr(files, "read_remote", noted_read)
     monkeypatch.setattr(content, "_group", noted_group)
     scorer = Towers()
     values = filled(dataset, scorer, f"{home}/store")
@@ -189,7 +189,7 @@ def test_a_put_that_fails_ends_the_run_with_its_name_and_the_next_goes_on(home: 
     def failing(self: RemotePath, data: bytes) -> None:
         puts.append(self)
         if self.suffix == ".parquet" and sum(each.suffix == ".parquet" for each in puts) == 2:
-            from beholder.core.remote import remote_errors
+            from beholder.core.files import remote_errors
 
             with remote_errors(self, "written"):
                 raise ConnectionError("the line is cut")
@@ -208,17 +208,17 @@ def test_a_put_that_fails_ends_the_run_with_its_name_and_the_next_goes_on(home: 
 
 @pytest.mark.slow
 def test_a_network_that_fails_while_images_are_read_loses_nothing(home: str, monkeypatch: pytest.MonkeyPatch):
-    read, count = content.read_remote, iter(range(99))
+    read, count = files.read_remote, iter(range(99))
 
     def failing(uri: str, *span: int | None) -> bytes:
         if next(count) == 9:
             raise RemoteError(f"{uri} cannot be read: timed out.")
         return read(uri, *span)
 
-    monkeypatch.setattr(content, "read_remote", failing)
+    monkeypatch.setattr(files, "read_remote", failing)
     with pytest.raises(RemoteError, match="timed out"):
         filled(f"folder:{home}/people", Towers(), f"{home}/store")
-    monkeypatch.setattr(content, "read_remote", read)
+    monkeypatch.setattr(files, "read_remote", read)
     scorer = Towers()
     filled(f"folder:{home}/people", scorer, f"{home}/store")
     assert scorer.asked <= COUNT - 4

@@ -12,12 +12,12 @@ import tempfile
 import threading
 import tomllib
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, NamedTuple, Self  # Any: typer keeps the types that a group's methods take private
 
 import typer
@@ -28,6 +28,7 @@ from beholder.cli.console import err
 from beholder.core.catalog import load_plugins
 from beholder.core.errors import BeholderError, UsageError, first_line, masked
 from beholder.core.progress import ADVICE, ran_out, require_memory
+from beholder.core.types import Fields
 from beholder.studies import COMMANDS as BROUGHT
 from beholder.studies import STUDIES
 
@@ -40,6 +41,7 @@ class Entry(NamedTuple):
     help: str  # the first paragraph of its help; the others are the function's docstring
     run: str = ""  # `module:function` in `beholder.cli`; empty for a group without options and a study's command
     examples: Sequence[tuple[str, str]] = ()
+    options: Mapping[str, Fields] = MappingProxyType({})  # words of its own parameters; the others are shared options
 
 
 COMMANDS = {

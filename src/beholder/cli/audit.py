@@ -35,8 +35,7 @@ from beholder.core.results import KEY, place
 from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.datasets import require_asked
-from beholder.harness import NAMED, Questions
-from beholder.harness.lmms import write_tasks
+from beholder.harness import NAMED, Questions, write_tasks
 from beholder.models.served.address import is_local, read_address
 from beholder.report.comparison import print_comparison
 from beholder.report.exports import log_run, require_tracker
@@ -59,11 +58,7 @@ LEFT_TO_EACH = (  # options of an audit in which runs may differ and still be co
 @cli.takes(*cli.OPTIONS)
 def audit_command(
     context: typer.Context,
-    models: list[str] | None = typer.Argument(
-        None,
-        metavar="MODEL",
-        help="A hub id, a local folder, onnx:DIR or a name from `beholder list models`. Default: the reference models.",
-    ),
+    models: list[str] | None = None,
     config: cli.Config = None,
     study: list[str] | None = None,
     log: list[str] | None = None,
@@ -162,16 +157,8 @@ def measure_command(
         help=f"One of {cli.NAMES}; or custom, with --prompts. Or a log of inspect_ai or lmms-eval on Beholder's tasks, "
         "which says itself what was asked.",
     ),
-    scores: list[str] | None = typer.Option(
-        None,
-        "--scores",
-        metavar="[NAME=]PATH",
-        help="Parquet or CSV, wide (image_id, one column per prompt_id) or long (image_id, prompt_id, score); the "
-        "studies' arrays (logits_<branch>.npy, identity_logits_<branch>.npy); or detections: COCO results (.json), "
-        "a folder of class maps or probability maps. Repeatable; NAME= names the model that made them, so that "
-        "several models share one page.",
-    ),
-    model: str = typer.Option("imported", "--model", help="Name of the model that made the unnamed scores."),
+    scores: list[str] | None = None,
+    model: str = "imported",
     as_json: bool = False,
     quiet: bool = False,
     *,
@@ -214,13 +201,8 @@ def _of_log(told: Fields, flags: Fields) -> Fields:
 @cli.takes(*OF_DATA, "limit")
 def tasks_command(
     study: str = typer.Argument(..., help=f"One of {cli.NAMES}; or custom, with --prompts."),
-    folder: Path = typer.Option(Path("tasks"), "--out", "-o", help="Folder to write the task into."),
-    draws: int = typer.Option(
-        0,
-        min=0,
-        help="Ask each question so often and count the answers. Default: log-likelihoods, which few model classes of "
-        "lmms-eval give.",
-    ),
+    folder: Path = Path("tasks"),
+    draws: int = 0,
     *,
     options: Mapping[str, object],
 ) -> None:

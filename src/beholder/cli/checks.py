@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import typer
 from rich.table import Table
 
 from beholder.calibration.claims import CalibrationOptions, calibrate, chosen_cells, promises, read_calibration
@@ -21,20 +20,16 @@ SPEED = Path(__file__).parents[3] / "speed"  # not installed: the timings lie be
 
 
 def calibrate_command(
-    study: list[str] = typer.Option(None, "--study", "-s", help="A study (repeatable). Default: all."),
-    design: list[str] = typer.Option(None, "--design", help="How many people, such as '5 + 40' (repeatable)."),
-    world: list[str] = typer.Option(None, "--world", help="What the model sees, such as 'noise' (repeatable)."),
-    worlds: int = typer.Option(400, min=1, help="Worlds drawn for each study, design and world."),
-    again: int = typer.Option(4000, min=0, help="Worlds of cells that do not keep a promise at first. 0: none."),
-    seed: int = typer.Option(20260801, help="Equal seeds give equal numbers, on any number of processes."),
-    workers: int = typer.Option(None, "--workers", min=1, help="Number of processes. Default: one per core."),
-    output: Path = typer.Option(
-        Path("beholder-calibration"), "--out", "-o", help="Folder for the page, the table and finished blocks."
-    ),
-    made: list[Path] = typer.Option(
-        None, "--from", help="Draw nothing: make the page from a calibration.parquet, or several (later ones count)."
-    ),
-    into: Path = typer.Option(None, "--into", help="Also put the tables into this Markdown page."),
+    study: list[str] | None = None,
+    design: list[str] | None = None,
+    world: list[str] | None = None,
+    worlds: int = 400,
+    again: int = 4000,
+    seed: int = 20260801,
+    workers: int | None = None,
+    output: Path = Path("beholder-calibration"),
+    made: list[Path] | None = None,
+    into: Path | None = None,
     as_json: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -72,17 +67,13 @@ def _module(name: str) -> ModuleType:
 
 
 def generative_command(
-    architectures: list[str] = typer.Argument(
-        None, help="qwen2.5-vl-3b, llava-1.5-7b, gemma-3-4b, paligemma2-3b; default: all."
-    ),
-    device: str = typer.Option("auto", help="auto, cpu, cuda, cuda:1."),
-    full: bool = typer.Option(False, "--full", help="True sizes in bfloat16, for a GPU; else tiny models in float32."),
-    pictures: int = typer.Option(8, min=1, help="Pictures per timing of our method."),
-    loop: int = typer.Option(8, min=2, help="Questions asked in each timing of the authors' loop."),
-    repeats: int = typer.Option(2, min=1, help="Timings taken of each way."),
-    at_once: int = typer.Option(
-        None, min=1, help="Pictures that our method processes at once. Default: as many as fit in memory."
-    ),
+    architectures: list[str] | None = None,
+    device: str = "auto",
+    full: bool = False,
+    pictures: int = 8,
+    loop: int = 8,
+    repeats: int = 2,
+    at_once: int | None = None,
     as_json: bool = False,
 ) -> None:
     """Weights are random: speed depends on shapes, not on what was learnt. The table also shows how far each method's

@@ -14,7 +14,7 @@ import typer
 from beholder._options import AuditOptions
 from beholder.chapter.numbers import Result, number
 from beholder.cli.console import bar, err, note, out, say, say_json, show
-from beholder.cli.options import takes
+from beholder.cli.options import takes, writable
 from beholder.cli.plan import Fit, fitting_studies
 from beholder.comparison.groups import people_of
 from beholder.core.errors import NO_FILE, UnknownName, UsageError
@@ -23,6 +23,7 @@ from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.cost.subject import sized
 from beholder.datasets import DATASETS, OWN_DATA, data_root, load_dataset
+from beholder.datasets.collect import Wiki, collect, read_names
 from beholder.datasets.croissant import croissant
 from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_bins
 from beholder.datasets.faces import mend_fairface
@@ -38,6 +39,7 @@ from beholder.studies import STUDIES
 from beholder.studies.inquiry import default_dataset, opened, with_study_options
 
 NAMED = 10  # images that are listed of each kind; `--json` has them all
+LISTED = 20  # damaged pictures, or people without one, that are listed where nothing else is
 # Beyond these, a difference cannot be, or is too large to expect: groups four deviations apart hardly overlap.
 LARGEST = {"probability": 1.0, "average precision": 1.0, "standard deviations": 4.0}
 SHOWN = dict(metric="subset", comparison="concept", images="n", smallest="value", unit="unit", note="note")
@@ -182,7 +184,7 @@ def where(name: str = NAME, data: Path | None = None) -> None:
         say(source.how_to_get(root or Path("DIR")))
 
 
-def settings_command(name: str = typer.Argument(..., help="A data set's name."), as_json: bool = False) -> None:
+def settings_command(name: str, as_json: bool = False) -> None:
     scheme = name.partition(":")[0]
     known = (
         getattr(import_module(f"beholder.datasets.{scheme}"), "SETTINGS", {})
@@ -209,22 +211,14 @@ def verify(name: Source, as_json: bool = False, *, options: Fields) -> None:
         say(f"{name}: {len(dataset)} images in the table, {len(dataset) - len(damaged)} can be read.")
         notes = [f"note: {note}" for note in dataset.notes]
         reasons = [f"{count} × {reason}" for reason, count in Counter(damaged.values()).most_common(5)]
-        for line in (*notes, *reasons, *(f"{image}: {reason}" for image, reason in list(damaged.items())[:20])):
+        for line in (*notes, *reasons, *(f"{image}: {reason}" for image, reason in list(damaged.items())[:LISTED])):
             say(f"  {line}")
     if damaged:
         raise typer.Exit(1)
 
 
 @takes(*READ, study_options=False)
-def card(
-    name: Source,
-    write_to: Path = typer.Option(None, "--out", help="Write the card to this file instead of printing it."),
-    as_croissant: bool = typer.Option(
-        False, "--croissant", help="Croissant metadata (JSON-LD) of a folder with a table, to lie beside the table."
-    ),
-    *,
-    options: Fields,
-) -> None:
+def card(name: Source, write_to: Path | None = None, as_croissant: bool = False, *, options: Fields) -> None:
     dataset, seen = surveyed(name, options)
     text = croissant(name, dataset, seen) if as_croissant else datasheet(dataset, seen, DATASETS.get(name))
     if write_to:
@@ -237,10 +231,10 @@ def card(
 def select_command(
     name: Source,
     by: list[str] = typer.Option(..., "--by", help="An attribute to balance over (repeatable): all are crossed."),
-    each: int = typer.Option(None, min=1, help="So many images of every cell of the crossing."),
-    count: int = typer.Option(None, min=1, help="So many images in all; full cells make up for cells with too few."),
-    keep: list[str] = typer.Option(None, help="Only these values, NAME=VALUE,VALUE,… (repeatable)."),
-    write_to: Path = typer.Option(None, "--out", help="Write the chosen rows to this CSV file."),
+    each: int | None = None,
+    count: int | None = None,
+    keep: list[str] | None = None,
+    write_to: Path | None = None,
     data: Path | None = None,
     settings: list[str] | None = None,
     bins: list[str] | None = None,
@@ -280,10 +274,7 @@ def select_command(
         note(f"The list is at {write_to}. Audit it: --dataset folder:{write_to} --set outside=allow")
 
 
-def mend(
-    name: str = typer.Argument("fairface", help="fairface: ages that a spreadsheet turned into dates."),
-    data: Path | None = None,
-) -> None:
+def mend(name: str = "fairface", data: Path | None = None) -> None:
     root = data_root(data)
     if name != "fairface" or root is None:
         raise UsageError("Only FairFace's labels can be mended: beholder data mend fairface --data DIR.")
@@ -302,6 +293,38 @@ def fetch(name: str = NAME, data: Path | None = None) -> None:
         raise UsageError(f"{name} may not be fetched by a program.\n{source.how_to_get(root)}")
     source.fetch(source.folder(root))
     note(f"{name} is at {source.folder(root)}; check it with: beholder data verify {name}")
+
+
+def collect_command(
+    people: Path,
+    out: Path = typer.Option(..., "--out", "-o", help="Folder for people.csv, the pictures and kept answers."),
+    contact: str = typer.Option(
+        "", envvar="BEHOLDER_CONTACT", help="An address or page of yours, which Wikimedia asks every program to send."
+    ),
+    any_licence: bool = False,
+    wiki: str = "https://en.wikipedia.org",
+    wikidata: str = "https://www.wikidata.org",
+    width: int = 640,
+    pause: float = 1.0,
+    quiet: bool = False,
+) -> None:
+    """Run it again to go on where it stopped. Groups are those of the table or stated by Wikidata, never guessed."""
+    names = read_names(people)
+    writable(out, "--out")
+    asked = Wiki(contact, out / ".answers", wiki.rstrip("/"), wikidata.rstrip("/"), pause)
+    with bar("collecting", names.height, 0) as advance:
+        table, without = collect(names, out, asked, free_only=not any_licence, width=width, advance=advance)
+    if quiet:
+        return
+    say(f"{table.height} of {number(names.height, 'person', 'people')} have a picture.")
+    for name, reason in list(without.items())[:LISTED]:
+        say(f"  {name}: {reason}")
+    if len(without) > LISTED:
+        say(f"  … and {len(without) - LISTED} more in without.csv")
+    unknown = table["gender"].null_count()
+    if unknown:
+        say(f"{number(unknown, 'person has', 'people have')} no gender in the table or in Wikidata.")
+    note(f"Audit them: beholder audit MODEL --people {out / 'people.csv'}")
 
 
 FIELDS = "studies family adapter source unpinned parameters training_pairs released licence".split()
@@ -355,10 +378,10 @@ def readable(row: Result) -> dict[str, object]:
 
 
 def models(
-    family: str = typer.Option(None, help="contrastive, matching, generative, detection, segmentation."),
-    study: str = typer.Option(None, help="Only models of one study."),
-    max_parameters: str = typer.Option(None, "--max-parameters", help="Maximum number of parameters: 500M, 7.5B."),
-    fits: bool = typer.Option(False, "--fits", help="Only those that fit into this machine's memory."),
+    family: str | None = None,
+    study: str | None = None,
+    max_parameters: str | None = None,
+    fits: bool = False,
     as_json: bool = False,
 ) -> None:
     rows = model_rows(family=family, study=study, max_parameters=max_parameters, fits=fits)
@@ -400,13 +423,7 @@ def metrics(as_json: bool = False) -> None:
 
 
 @takes("data", "dataset", "people")
-def prompts(
-    study: str = typer.Option("", "--study", "-s", help="The study whose prompts to list."),
-    file: Path | None = typer.Option(None, "--file", help="Own prompts: read, check and preview them."),
-    as_json: bool = False,
-    *,
-    options: Mapping[str, object],
-) -> None:
+def prompts(study: str = "", file: Path | None = None, as_json: bool = False, *, options: Mapping[str, object]) -> None:
     if file:
         sets = [read_prompts(file)]
     else:

@@ -41,16 +41,12 @@ def gate_command(
         callback=run_or_latest,
         help="A run folder, or that of a comparison. Default: runs/latest.",
     ),
-    rules: Path = typer.Option(Path("gate.toml"), "--rules", "-r", help="TOML file with the rules; see docs/gate.md."),
-    baseline: Path | None = typer.Option(None, help="Run folder of the last release, for rules that say `no worse`."),
-    undecided: Literal["pass", "fail"] | None = typer.Option(
-        None, help="What an undecided check does. Default: what the rules say, else pass."
-    ),
-    junit: Path | None = typer.Option(None, metavar="FILE", help="Also write JUnit XML."),
-    sarif: Path | None = typer.Option(None, metavar="FILE", help="Also write SARIF 2.1.0."),
-    github: bool = typer.Option(
-        False, "--github", help="Print annotations for GitHub, and add a table to its step summary."
-    ),
+    rules: Path = Path("gate.toml"),
+    baseline: Path | None = None,
+    undecided: Literal["pass", "fail"] | None = None,
+    junit: Path | None = None,
+    sarif: Path | None = None,
+    github: bool = False,
     as_json: bool = False,
     quiet: bool = False,
 ) -> None:

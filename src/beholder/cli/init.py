@@ -19,12 +19,10 @@ EMBEDDED = "glasshouse"
 
 
 def init_command(
-    folder: Path = typer.Argument(Path(), metavar="FOLDER", help="Where the files go. Default: here."),
-    model: str | None = typer.Option(None, help="The model. Default: asked for, or glasshouse/contrastive."),
-    dataset: str | None = typer.Option(
-        None, help="Your photographs: folder:PATH, hf:NAME, wds:URI, or a data set's name. Default: drawn people."
-    ),
-    by: list[str] | None = typer.Option(None, help="The label people are compared by (repeatable)."),
+    folder: Path = Path(),
+    model: str | None = None,
+    dataset: str | None = None,
+    by: list[str] | None = None,
     data: Path | None = None,
 ) -> None:
     """It asks for what no option says, if somebody is there to answer. No file is overwritten."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -19,11 +20,10 @@ from typer.models import ParameterInfo
 from beholder._options import AuditOptions
 from beholder.cli import COMMANDS, Command, Commands, is_group
 from beholder.core.errors import UsageError, masked
-from beholder.core.files import Place, write_whole
+from beholder.core.files import Place, RemotePath, write_whole
 from beholder.core.options import OUTPUT, WHAT, Option, declared_options
 from beholder.core.read import read_text, read_toml
-from beholder.core.remote import RemotePath
-from beholder.core.types import Entry
+from beholder.core.types import Entry, Fields
 from beholder.datasets import DATASETS
 from beholder.studies import AUDITED, STUDIES
 
@@ -73,22 +73,24 @@ def made(path: str) -> Any:
     if is_group(path):
         group = typer.Typer(name=name, cls=Commands, help=entry.help, no_args_is_help=not function)
         if function:
-            group.callback(invoke_without_command=True, help=entry.help)(_with_options(function, ()))
+            group.callback(invoke_without_command=True, help=entry.help)(_with_options(function, (), entry.options))
         return typer.main.get_group(group)
     options, of_studies = vars(function).get("takes", ((), False))
-    command = built(name, function, [*options, *(study_options() if of_studies else ())])
+    command = built(name, function, [*options, *(study_options() if of_studies else ())], entry.options)
     command.describe(f"{entry.help}\n\n{function.__doc__ or ''}", entry.examples)
     return command
 
 
-def built(name: str, function: Function, options: Sequence[Option]) -> Any:
-    """A command with these options, as the command line takes it."""
+def built(
+    name: str, function: Function, options: Sequence[Option], words: Mapping[str, Fields] = MappingProxyType({})
+) -> Any:
+    """A command with these options, as the command line takes it; `words` are of its other parameters."""
     app = typer.Typer(add_completion=False)
-    app.command(name, cls=Command)(_with_options(function, options))
+    app.command(name, cls=Command)(_with_options(function, options, words))
     return typer.main.get_command(app)
 
 
-def _with_options(function: Function, options: Sequence[Option]) -> Function:
+def _with_options(function: Function, options: Sequence[Option], words: Mapping[str, Fields]) -> Function:
     """The function as a command; its parameter `options` gets the given ones by name."""
     signature = inspect.signature(function, eval_str=True)
 
@@ -99,12 +101,23 @@ def _with_options(function: Function, options: Sequence[Option]) -> Function:
     parameters = []
     for each in (each for each in signature.parameters.values() if each.name != "options"):
         declared = hasattr(each.annotation, "__metadata__") or isinstance(each.default, ParameterInfo)
-        shared = each.name in SHARED and not declared
-        parameters.append(_parameter(SHARED[each.name], bool(options)) if shared else each.replace(kind=KEYWORD))
+        if each.name in words:
+            parameters.append(_told(each, words[each.name]))
+        else:
+            shared = each.name in SHARED and not declared
+            parameters.append(_parameter(SHARED[each.name], bool(options)) if shared else each.replace(kind=KEYWORD))
     parameters += [_parameter(option) for option in options]
     vars(command)["__signature__"] = signature.replace(parameters=parameters)
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _told(parameter: inspect.Parameter, words: Fields) -> inspect.Parameter:
+    """A command's own parameter, with the words that the list has for it."""
+    rest = {name: said for name, said in words.items() if name not in ("argument", "flags")}
+    declare: Any = typer.Argument if words.get("argument") else typer.Option
+    declared = declare(*words.get("flags", ()), **rest)
+    return parameter.replace(kind=KEYWORD, annotation=Annotated[parameter.annotation, declared])
 
 
 def _parameter(option: Option, panels: bool = True) -> inspect.Parameter:

@@ -121,9 +121,7 @@ def as_size(value: float | None) -> str:
 
 @takes(*("data", "dataset", "settings", "image_column", "map", "keep_codes", "bins", "person"), others=OWN_OPTIONS)
 def plan_command(
-    studies: list[str] = typer.Argument(
-        None, help="Studies; `beholder list studies` names them. With --cost, those that an audit would ask."
-    ),
+    studies: list[str] | None = None,
     as_json: bool = False,
     run: Path = typer.Option(
         None, "--run", help="Use the spreads of an earlier run instead of assumed ones.", rich_help_panel=EFFECT

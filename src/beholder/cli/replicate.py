@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-import typer
 
 from beholder._audit import audit_models
 from beholder._options import AuditOptions
@@ -45,23 +44,12 @@ ORIGINS = {RUN: "this run", "printed tables": "printed tables", "data": "data", 
 
 
 def replicate_command(
-    given: list[str] = typer.Argument(
-        None,
-        metavar="[RUN] or NAME…",
-        help="A run folder; without it only the printed tables are checked: no model, no data. With --run, the printed "
-        "names of models; without them all.",
-    ),
-    make: bool = typer.Option(
-        False, "--run", help="Fetch data and weights of printed models, and run what is missing, as printed (--compat)."
-    ),
-    dry_run: bool = typer.Option(False, "--dry-run", help="With --run: show what it would fetch, with bytes and time."),
-    on: str = typer.Option("h200", help="With --dry-run: the GPU whose time is counted."),
-    output: Path = typer.Option(
-        None, "--out", "-o", help="Folder for the ledger and its page. Default: RUN, or beholder-replication."
-    ),
-    printed_as: str = typer.Option(
-        None, "--as", help="The name that the studies print for the one model of the run (ViT-B/32 …)."
-    ),
+    given: list[str] | None = None,
+    make: bool = False,
+    dry_run: bool = False,
+    on: str = "h200",
+    output: Path | None = None,
+    printed_as: str | None = None,
     data: Path | None = None,
     store: str | None = None,
     device: str = "auto",

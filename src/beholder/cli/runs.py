@@ -43,9 +43,7 @@ Written = Literal["markdown", "latex", "card", "eval-results", "evidence", "cycl
 Format = Literal[Written, "wandb", "mlflow", "tensorboard"]
 
 
-def runs_command(
-    folder: Path = typer.Argument(Path("runs"), help="The folder that holds the runs."), as_json: bool = False
-) -> None:
+def runs_command(folder: Path = Path("runs"), as_json: bool = False) -> None:
     if not folder.is_dir():
         raise MissingData(f"There is no folder {folder}. `beholder audit` makes it, unless it is given --out.")
     entries = [entry for path in sorted(folder.iterdir()) if not path.is_symlink() and (entry := _entry(path))]
@@ -77,16 +75,11 @@ def _entry(path: Path) -> Result | None:
 
 def report_command(
     folder: RunFolder = LATEST,
-    figures: Path = typer.Option(None, help="Also write the charts as SVG and PNG into this folder."),
-    no_title: bool = typer.Option(False, "--no-title", help="With --figures: charts without their titles."),
-    with_photographs: bool = typer.Option(
-        False,
-        "--with-photographs",
-        help="Put the photographs behind the answers into the page, of data that declares that they may be shown "
-        "(`beholder data settings folder`). Without this, the file has no photograph; drawn people are always shown.",
-    ),
-    url: str = typer.Option("", help="Address of the run folder once it is published, for the picture in links to it."),
-    as_json: bool = typer.Option(False, "--json", help="Print the run's results as JSON instead of writing the page."),
+    figures: Path | None = None,
+    no_title: bool = False,
+    with_photographs: bool = False,
+    url: str = "",
+    as_json: bool = False,
     data: Path | None = None,
     settings: list[str] | None = None,
     store: str | None = None,
@@ -115,25 +108,10 @@ def report_command(
 
 def export_command(
     folder: RunFolder = LATEST,
-    to: Format = typer.Option(
-        "markdown",
-        help="markdown: findings and tables; latex: tables with booktabs; card: for a model's card, with its "
-        "model-index; eval-results: YAML for the hub's .eval_results; evidence: what was measured beside what the "
-        "EU AI Act, NYC Local Law 144 and NIST's framework ask for (Markdown; HTML if --out ends so; both into a "
-        "folder); cyclonedx: a model card as JSON; scores: every score with its labels, as JSON lines; wandb, mlflow, "
-        "tensorboard: log the numbers.",
-    ),
-    file: Path | None = typer.Option(
-        None,
-        "--out",
-        "-o",
-        help="A file to write. Default: standard output. A folder for card and eval-results of several models, and "
-        "for the logs of wandb, mlflow and tensorboard.",
-    ),
-    model: str | None = typer.Option(
-        None, help="With card, eval-results and cyclonedx: the model, if the run has several."
-    ),
-    source: str = typer.Option("", metavar="URL", help="With card and eval-results: where the run's page can be read."),
+    to: Format = "markdown",
+    file: Path | None = None,
+    model: str | None = None,
+    source: str = "",
     data: Path | None = None,
     store: str | None = None,
 ) -> None:
@@ -164,11 +142,11 @@ def export_command(
 
 
 def site_command(
-    runs: list[Path] = typer.Argument(None, help="Run folders; none for the published tables alone."),
-    output: Path = typer.Option(Path("beholder-site"), "--out", "-o", help="Folder to write the site into."),
-    rules: Path = typer.Option(None, help="TOML file of gate rules; each run then shows whether it passes."),
-    published: bool = typer.Option(True, help="Show the published tables of the studies beside the runs."),
-    title: str = typer.Option("How models see people", help="Title of the site."),
+    runs: list[Path] | None = None,
+    output: Path = Path("beholder-site"),
+    rules: Path | None = None,
+    published: bool = True,
+    title: str = "How models see people",
 ) -> None:
     """Any web server can serve the folder. It holds the runs' reports and numbers, and no photograph."""
     index = build_site(runs or [], output, rules=read_rules(rules) if rules else (), published=published, title=title)
@@ -176,15 +154,13 @@ def site_command(
 
 
 def view_command(
-    runs: list[Path] = typer.Argument(..., help="Run folders."),
+    runs: list[Path],
     data: Path | None = None,
     settings: list[str] | None = None,
     store: str | None = None,
-    finding: str = typer.Option(None, metavar="ID", help="Open on this finding: its id in findings.json."),
-    port: int = typer.Option(8765, min=0, max=65535, help="Port; 0 takes any free one."),
-    host: str = typer.Option(
-        LOOPBACK, help="Address to listen on. Anyone who can reach another address can see the pictures."
-    ),
+    finding: str | None = None,
+    port: int = 8765,
+    host: str = LOOPBACK,
 ) -> None:
     """Pictures are read from your own disk and are sent to your browser only. Nothing is written."""
     try:
@@ -244,16 +220,12 @@ def verify_store_command(store: str | None = None, as_json: bool = False) -> Non
 
 
 def clean_store_command(
-    model: list[str] | None = typer.Option(
-        None, help="Only this model: its name or the name of its folder (repeatable)."
-    ),
-    older_than: str | None = typer.Option(None, help="Only models not used for so long: 12h, 30d, 8w.", metavar="AGE"),
-    larger_than: str | None = typer.Option(None, help="Only models larger than: 500MB, 10GB.", metavar="SIZE"),
-    leftovers: bool = typer.Option(
-        False, "--leftovers", help="Remove blocks that were set aside and files of stopped runs."
-    ),
-    everything: bool = typer.Option(False, "--all", help="Remove all models."),
-    yes: bool = typer.Option(False, "--yes", help="Do not ask."),
+    model: list[str] | None = None,
+    older_than: str | None = None,
+    larger_than: str | None = None,
+    leftovers: bool = False,
+    everything: bool = False,
+    yes: bool = False,
     store: str | None = None,
 ) -> None:
     place = scores.Store(store_folder(store))

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from beholder.core.errors import RemoteError, masked
-from beholder.core.files import private_folder
+from beholder.core.files import RemotePath, private_folder
 from beholder.core.progress import Progress, silent
-from beholder.core.remote import RemotePath
 
 log = logging.getLogger(__name__)
 

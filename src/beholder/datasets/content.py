@@ -14,10 +14,9 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from beholder.core import files
 from beholder.core.digests import content_digest, file_digest, file_stamp
 from beholder.core.errors import NO_FILE, BadImage, first_line, masked
-from beholder.core.files import leads_out, links_out
-from beholder.core.remote import file_system, open_remote, read_remote, remote_errors, remote_status
 
 _PART = re.compile(r"(wds|hf):(.*?)#(\d+)\+(\d+)#(.*)", re.DOTALL)
 _reading = threading.Lock()
@@ -58,17 +57,17 @@ def is_remote(address: str) -> bool:
 
 def open_binary(address: str, *, block: int = 0) -> Any:
     """A whole file for reading, here or behind a URI; its place can be moved. A URI is read a `block` at a time."""
-    return open_remote(address, block=block) if is_remote(address) else open(address, "rb")
+    return files.open_remote(address, block=block) if is_remote(address) else open(address, "rb")
 
 
 def files_below(folder: str) -> list[str]:
     """The names of all files in a folder and below, relative to it, sorted; hidden ones are left out."""
     if is_remote(folder):
-        with remote_errors(folder, "listed"):
-            system, root = file_system(folder)
+        with files.remote_errors(folder, "listed"):
+            system, root = files.file_system(folder)
             names = [str(PurePosixPath(path).relative_to(root)) for path in system.find(root)]
     else:
-        names = [os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files]
+        names = [os.path.relpath(os.path.join(at, name), folder) for at, _, found in os.walk(folder) for name in found]
         names = [name.replace(os.sep, "/") for name in names]
     return sorted(n for n in names if not any(part.startswith((".", "__MACOSX")) for part in n.split("/")))
 
@@ -93,7 +92,7 @@ def is_folder(address: str) -> bool:
     """Whether there is a folder."""
     if not is_remote(address):
         return os.path.isdir(address)
-    return (status := remote_status(address)) is not None and status.is_folder
+    return (status := files.remote_status(address)) is not None and status.is_folder
 
 
 def stamp(address: str) -> str | None:
@@ -106,7 +105,7 @@ def stamp(address: str) -> str | None:
 @lru_cache(maxsize=1 << 16)
 def _remote_stamp(uri: str) -> str | None:
     """Of a file behind a URI, asked for once."""
-    status = remote_status(uri)
+    status = files.remote_status(uri)
     return f"{masked(uri)}\0{status.stamp}" if status and not status.is_folder else None
 
 
@@ -125,7 +124,7 @@ def read_content(address: str) -> bytes:
     part = part_of(address)
     try:
         if part is None:
-            return read_remote(address) if is_remote(address) else Path(address).read_bytes()
+            return files.read_remote(address) if is_remote(address) else Path(address).read_bytes()
         return _tar_member(part) if part.kind == "wds" else _cell(part, address)
     except FileNotFoundError:
         raise BadImage(address, NO_FILE) from None
@@ -135,7 +134,7 @@ def read_content(address: str) -> bytes:
 
 def _tar_member(part: Part) -> bytes:
     if is_remote(part.container):
-        data = read_remote(part.container, part.first, part.first + part.second)
+        data = files.read_remote(part.container, part.first, part.first + part.second)
     else:
         data = b""
         with open(part.container, "rb") as file:
@@ -159,7 +158,7 @@ def _cell(part: Part, address: str) -> bytes:
         return data
     home = parent(part.container)
     file = joined(home, path or "")
-    if not path or leads_out(path) or (not is_remote(home) and links_out(file, home)):
+    if not path or files.leads_out(path) or (not is_remote(home) and files.links_out(file, home)):
         raise BadImage(address, "the row has no picture")
     return read_content(file)
 
@@ -171,7 +170,7 @@ def _group(path: str, stamp: str | None, group: int, column: str) -> Any:
 
     if path.endswith(".arrow"):
         return record_batches(path, stamp)[group].column(column)
-    with remote_errors(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
+    with files.remote_errors(path, "read", ValueError) if is_remote(path) else nullcontext(), open_binary(path) as file:
         return pq.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
 
 

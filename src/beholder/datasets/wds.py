@@ -18,9 +18,8 @@ import polars as pl
 
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData, first_line, masked
-from beholder.core.files import cache_folder, write_whole
+from beholder.core.files import cache_folder, remote_errors, write_whole
 from beholder.core.read import parse_json
-from beholder.core.remote import remote_errors
 from beholder.core.tables import table_of, with_plain_names
 from beholder.core.types import Entry
 from beholder.datasets import content

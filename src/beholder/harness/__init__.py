@@ -1,4 +1,4 @@
-"""Inside the harnesses people run: what a study asks, as tasks of inspect_ai (`tasks.py`) and lmms-eval (`lmms.py`).
+"""Inside the harnesses people run: what a study asks, as tasks of inspect_ai (`tasks.py`) and of lmms-eval.
 
 The harness puts the questions to the model in its own way and keeps a log. `beholder measure LOG` measures it: the log
 says what was asked. One cell of the score matrix is one question, or `draws` of them where answers are counted.
@@ -7,6 +7,7 @@ says what was asked. One cell of the score matrix is one question, or `draws` of
 import json
 from base64 import b64decode
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,3 +81,40 @@ def picture_file(uri: str, folder: Path) -> str:
     path = folder / f"{digest(uri)}.png"
     write_whole(path, b64decode(data_url(open_image(uri), AS_SENT).partition(",")[2]))
     return str(path.resolve())
+
+
+# A study as a folder that lmms-eval takes as a task: `--include_path FOLDER --tasks beholder_STUDY`
+
+FUNCTIONS = Path(__file__).with_name("utils.py")
+DRAWN = {"max_new_tokens": 8, "temperature": 1.0, "top_p": 1.0, "do_sample": True}
+COUNTED = {"output_type": "generate_until", "generation_kwargs": DRAWN}
+LIKELIHOODS = {"output_type": "multiple_choice", "target_delimiter": "", "doc_to_choice": "choices"}
+
+
+def write_tasks(questions: Questions, folder: Path) -> int:
+    """Write the task, and the pictures that no file holds as they are asked about; how many questions there are."""
+    asked, name = questions.instruction, f"beholder_{questions.asked['study']}"
+    cases = [dict.fromkeys([word, word.lower(), word.capitalize(), word.upper()]) for word in (asked.yes, asked.no)]
+    spelled = [blank + word for words in cases for blank, word in product(("", " "), words)]
+    lines = [
+        json.dumps({"image": image, "text": text, "about": json.dumps(about), "choices": spelled}, ensure_ascii=False)
+        for image, text, about in questions.each(folder.resolve() / "pictures", answers=[asked.yes, asked.no])
+    ]
+    rows = folder.resolve() / f"{name}.jsonl"
+    task = {
+        **{"task": name, "dataset_path": "json", "dataset_kwargs": {"data_files": str(rows)}, "test_split": "train"},
+        **(COUNTED if questions.draws else LIKELIHOODS),
+        **{"doc_to_text": "text", "doc_to_target": 0, "metadata": [{"version": 1}]},
+    }
+    written = [f"{key}: {json.dumps(value)}" for key, value in task.items()]  # JSON is YAML
+    written += [f"{function}: !function utils.{function}" for function in ("doc_to_visual", "process_results")]
+    written += [
+        "metric_list:",
+        "- metric: beholder",
+        "  aggregation: !function utils.p_yes",
+        "  higher_is_better: true",
+    ]
+    write_whole(rows, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+    write_whole(folder / f"{name}.yaml", "".join(f"{line}\n" for line in written).encode("utf-8", "replace"))
+    write_whole(folder / FUNCTIONS.name, FUNCTIONS.read_bytes())
+    return len(lines)

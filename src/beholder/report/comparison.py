@@ -18,8 +18,7 @@ from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
-from beholder.report.number_table import FILTERS, MOST, Column, Ledger
-from beholder.report.page import rendered, save_page
+from beholder.report.page import FILTERS, MOST, Column, Ledger, rendered, save_page
 from beholder.report.report import short_names
 from beholder.report.scorecard import in_words
 from beholder.studies import STUDIES

@@ -21,8 +21,7 @@ from beholder.core.results import PLAIN, place
 from beholder.core.results import SCHEMA as RESULTS
 from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
-from beholder.report.number_table import Column, Ledger
-from beholder.report.page import rendered, save_page
+from beholder.report.page import Column, Ledger, rendered, save_page
 from beholder.studies import STUDIES
 from beholder.studies.printed import (
     CANNOT_BE,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from beholder.chapter.chapter import Cell, Chapter, Question, Table
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Question, Table, notes_of, tabled
 from beholder.chapter.finding import Finding, by_model, stored
-from beholder.chapter.numbers import ABSENT, drawn, has_interval
+from beholder.chapter.numbers import ABSENT, Result, drawn, has_interval
 from beholder.comparison.family import NOT_MEASURED
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, first_line
@@ -26,7 +26,6 @@ from beholder.core.record import Record
 from beholder.core.results import KEY, SCHEMA
 from beholder.core.types import Entry
 from beholder.report.facts import part_of
-from beholder.report.number_table import plain_tables
 from beholder.scores.store import Places
 from beholder.studies import STUDIES
 from beholder.studies.study import Metric, Study
@@ -256,6 +255,22 @@ def _section(name: str, dataset: str, whole: pl.DataFrame, results: pl.DataFrame
     noise = list(_findings(chapter, whole.filter(random), others)) if part.height < whole.height else []
     known = chapter.published(part), chapter.planted(part)
     return Section(study, chapter, dataset, part, findings, tables, *known, limits, noise)
+
+
+def plain_tables(part: pl.DataFrame) -> Iterator[Table]:
+    """One table a metric, for studies that have no tables of their own."""
+    for (metric,), rows in part.group_by(["metric"], maintain_order=True):
+        keys = [key for key in KEY[1:] if rows[key].count()] or ["subset"]
+        lines = [{**row, **{key: row[key] or "" for key in keys}} for row in rows.to_dicts()]
+        left = [(key.capitalize(), key) for key in keys]
+        caption, notes = f"In: {rows['unit'][0]}. {INTERVALS}", notes_of(rows.to_dicts())
+        own = {"title": str(metric), "caption": caption}
+        yield tabled(part, lines, left, [("n", "n"), ("Value", _plain_cell)], **own, notes=notes)
+
+
+def _plain_cell(row: Result) -> Cell:
+    interval = "" if row["low"] is None else f"{row['low']:.3g}–{row['high']:.3g}"
+    return Cell(ABSENT) if row["value"] is None else Cell(f"{row['value']:.3g}", interval)
 
 
 def study_of(name: str, record: Record) -> Study:

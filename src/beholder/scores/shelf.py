@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, RemoteError, first_line
-from beholder.core.files import Place, can_write, listing, write_whole
-from beholder.core.remote import RemotePath, Status
+from beholder.core.files import Place, RemotePath, Status, can_write, listing, write_whole
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]

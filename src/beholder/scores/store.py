@@ -36,10 +36,20 @@ import pyarrow.parquet as pq
 
 from beholder.core.digests import SharedDigests, digest
 from beholder.core.errors import MissingData, RemoteError
-from beholder.core.files import Place, cache_folder, is_dead, listing, place, remove_tree, walk, write_whole
+from beholder.core.files import (
+    Place,
+    RemotePath,
+    Status,
+    cache_folder,
+    is_dead,
+    listing,
+    place,
+    remove_tree,
+    walk,
+    write_whole,
+)
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
-from beholder.core.remote import RemotePath, Status
 from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset, own_data, require_asked

@@ -17,7 +17,7 @@ from beholder.core.results import results_table
 from beholder.datasets.dataset import Dataset
 from beholder.glasshouse.planted import implied_occupation
 from beholder.glasshouse.world import residents
-from beholder.metrics.image_association import image_association
+from beholder.metrics.association import image_association
 from beholder.models.scorer import ContrastiveScorer, Floats, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.scores.score_matrix import ScoreMatrix

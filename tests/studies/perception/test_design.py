@@ -11,7 +11,7 @@ from causalface_imitation import imitate
 from studies.perception.worlds import PROMPTS, designed, matrix, measured, one, rng
 
 from beholder.comparison.family import DIFFERENCE
-from beholder.datasets.causalface import load
+from beholder.datasets.faces import load_causalface as load
 from beholder.studies.perception.design import matched_sets
 from beholder.studies.perception.prompts import DIMENSIONS
 

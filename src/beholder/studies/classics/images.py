@@ -10,7 +10,7 @@ from beholder.comparison.groups import Groups, People
 from beholder.comparison.means import compare_groups
 from beholder.core.results import Row
 from beholder.core.types import Array
-from beholder.metrics.image_association import ImageAssociation, association_of, nearness
+from beholder.metrics.association import ImageAssociation, association_of, nearness
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.classics.prompts import DRAWN_TESTS, IMAGE_TESTS, ImageTest
 from beholder.studies.study import MeasureOptions

@@ -14,9 +14,8 @@ from beholder.core.errors import DataError, MissingData, UsageError
 from beholder.core.results import Row
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset
-from beholder.datasets.causalface import FILES
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.faces import FAIRFACE_NAME, UTKFACE_NAME, adults, studied
+from beholder.datasets.faces import CAUSALFACE_FILES, FAIRFACE_NAME, UTKFACE_NAME, adults, studied
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.datasets.images import FACE
 from beholder.prompts.prompt_set import PromptSet
@@ -176,7 +175,7 @@ def _sizes(data: Path) -> Sizes:
         shared = whole.table.unique(["race", "gender", "seed", "varied"]).height
         shared -= whole.table.unique(["race", "gender", "seed"]).height
         hint = f"{len(whole):,} files; the unchanged picture, which every block has, is counted once"
-        sizes["causalface", "images"] = Size(len(whole) - shared, part_of_source(len(whole), FILES), hint)
+        sizes["causalface", "images"] = Size(len(whole) - shared, part_of_source(len(whole), CAUSALFACE_FILES), hint)
     for name, source, split in (("fairface-adults", "fairface", "train"), ("utkface-adults", "utkface", None)):
         with suppress(MissingData):
             whole, adults = load_dataset(source, data), load_dataset(name, data)
