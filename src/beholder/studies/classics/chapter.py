@@ -7,9 +7,18 @@ from pathlib import Path
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import Cell, Chapter, Question, Table, decimal_cell, percent_cell, points_cell, tabled
+from beholder.chapter.chapter import (
+    Cell,
+    Chapter,
+    Table,
+    decimal_cell,
+    percent_cell,
+    points_cell,
+    read_questions,
+    tabled,
+)
 from beholder.chapter.charts import Figure, dots, each_model, widest
-from beholder.chapter.finding import CHECK, Contrast, Finding, Side, deciding_rows, finding, valued, with_metrics
+from beholder.chapter.finding import Contrast, Finding, Side, deciding_rows, finding, valued, with_metrics
 from beholder.chapter.finding import verdict_of_rows as verdict_of
 from beholder.chapter.numbers import Result, has_interval, people, percent, plural, points_range, row_p_value, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND
@@ -181,13 +190,7 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 CHAPTER = Chapter(
     topics={"labels": "Labels that hurt", "retrieval": "Retrieval", "images": "Image tests", "planted": "Known truth"},
-    questions={
-        "planted": Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK),
-        "label": Question("Whom does the model give labels that hurt?", "labels", "Labels that hurt"),
-        "moves": Question("How far does that move with the list of classes and the template?", "labels"),
-        "retrieval": Question("Whose pictures come first for words of character?", "retrieval", "Retrieval"),
-        "images": Question("Which pictures lie close together, without any word?", "images", "Image tests"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=classics_findings,
     tables=classics_tables,
     figures=lambda results: each_model(results, _figures),

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Chapter, Column, Question, Table, decimal_cell, tabled
+from beholder.chapter.chapter import INTERVALS, Chapter, Column, Table, decimal_cell, read_questions, tabled
 from beholder.chapter.charts import Axis, Figure, each_model, forest
-from beholder.chapter.finding import CHECK, Finding, contrast, deciding_rows, finding, swapped, valued, verdict_of_rows
+from beholder.chapter.finding import Finding, contrast, deciding_rows, finding, swapped, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, percent, plural, points, points_decimals, points_range
 from beholder.comparison.family import DIFFERENCE, FACT, NOT_MEASURED, TOO_LITTLE
 from beholder.glasshouse.planted import REFERENCE, implied_occupation
@@ -191,14 +192,7 @@ def planted_table(part: pl.DataFrame) -> Table | None:
 
 CHAPTER = Chapter(
     topics={"pairs": "The same scene with another person", "unclear": "Unclear", "tables": "Pairs of occupations"},
-    questions={
-        "planted": Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK),
-        "pairs": Question("Does the answer change when only the person changes?", "pairs", "The same scene"),
-        "crossing": Question("Do two labels do more together than each alone?", "pairs"),
-        "unclear": Question("Does the model call some people unclear more often?", "unclear", "Unclear"),
-        "size": Question("Is the bias of pairs of occupations more than chance gives?", "tables", "Occupations"),
-        "labour": Question("Does the bias follow who works in an occupation?", "tables", "Who works there"),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=pair_findings,
     tables=pair_tables,
     figures=pair_figures,

@@ -49,7 +49,7 @@ def read_questions(path: Path) -> pl.DataFrame:
     return table
 
 
-QUESTIONS = read_questions(Path(__file__).with_name("questions.csv"))
+QUESTIONS = read_questions(Path(__file__).with_name("choices.csv"))
 
 
 def pair_tasks(questions: pl.DataFrame | None, statements: bool, dataset: Dataset) -> Iterator[Task]:

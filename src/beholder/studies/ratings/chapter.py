@@ -1,13 +1,14 @@
 """The chapter on ratings: people beside the model, and occupations beside who works in them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import numbers
-from beholder.chapter.chapter import Chapter, Question, Table, tabled
+from beholder.chapter.chapter import Chapter, Table, read_questions, tabled
 from beholder.chapter.charts import Figure, each_model
-from beholder.chapter.finding import CHECK, KNOWS, Finding, finding, valued
+from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import has_interval
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.glasshouse.planted import PLANTED_RATINGS, REFERENCE
@@ -68,14 +69,7 @@ def rating_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 CHAPTER = Chapter(
     topics={"people": "People and the model", "labour": "Who works in an occupation"},
-    questions={
-        "planted": Question("Does the audit find what was planted?", "planted", role=CHECK),
-        "mirror": Question("What does the model make of what people see in groups?", "people", "People"),
-        "order": Question("Does the model put faces in the same order as people do?", "people", role=KNOWS),
-        "labour": Question(
-            "Does the model give women the occupations in which women work?", "labour", "Who works there"
-        ),
-    },
+    questions=read_questions(Path(__file__).with_name("questions.csv")),
     findings=rating_findings,
     tables=mirror_tables,
     figures=rating_figures,
