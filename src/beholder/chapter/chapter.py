@@ -3,6 +3,7 @@
 Every function takes rows of the results table and gives values; the page, the terminal and the exports show them.
 """
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,9 +204,21 @@ class Question(NamedTuple):
     role: str = DIFFERS
 
 
-def read_questions(path: Path) -> dict[str, Question]:
-    """Those of a chapter, by the kind of finding that answers them."""
-    return {kind: Question(*fields) for kind, *fields in read_delimited(path).fill_null("").rows()}
+class Told(NamedTuple):
+    """What a chapter says whatever the numbers are: `study.toml` and `questions.csv` of its room."""
+
+    topics: Mapping[str, str]  # their titles, in order
+    questions: Mapping[str, Question]  # by the kind of finding that answers them
+    captions: Mapping[str, str]
+    figures: Mapping[str, str]  # captions of charts
+
+
+def read_told(file: str) -> Told:
+    """That of the room that a module's file is in."""
+    words: Mapping[str, Any] = tomllib.loads(Path(file).with_name("study.toml").read_text("utf-8"))
+    rows = read_delimited(Path(file).with_name("questions.csv")).fill_null("").rows()
+    questions = {kind: Question(*fields) for kind, *fields in rows}
+    return Told(words["topics"], questions, words.get("captions", {}), words.get("figures", {}))
 
 
 class Behind(NamedTuple):

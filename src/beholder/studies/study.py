@@ -200,6 +200,9 @@ class Tells:
     """How the intervals are computed, where they are not made of draws of people."""
 
 
+LISTS = ("choices", "limitations", "of_photographs")
+
+
 class Words(NamedTuple):
     """A study in words: the `study.toml` of its room."""
 
@@ -214,12 +217,10 @@ def read_words(module: str, **numbers: object) -> Words:
     text: Entry = tomllib.loads((files(room) / "study.toml").read_text("utf-8"))
     about: Entry = {name: text.pop(name) for name in ("title", "short", "question", "citation") if name in text}
     options = [Option(name, **option_words(given)) for name, given in text.pop("options", {}).items()]
-    lists: Entry = {name: tuple(each.format(**numbers) for each in text[name]) for name in text if name not in TEXTS}
-    tells = Tells(f"{room}.chapter:CHAPTER", **lists, **{name: text[name] for name in TEXTS if name in text})
+    told: Entry = {name: tuple(line.format(**numbers) for line in text[name]) for name in LISTS if name in text}
+    told |= {name: text[name] for name in ("compat", "intervals") if name in text}
+    tells = Tells(f"{room}.chapter:CHAPTER", **told)
     return Words({"name": room.rpartition(".")[2]} | about, tells, tuple(options))
-
-
-TEXTS = ("compat", "intervals")  # what is one text; the rest are lists
 
 
 @dataclass(frozen=True)

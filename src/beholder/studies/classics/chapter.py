@@ -7,16 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import (
-    Cell,
-    Chapter,
-    Table,
-    decimal_cell,
-    percent_cell,
-    points_cell,
-    read_questions,
-    tabled,
-)
+from beholder.chapter.chapter import Cell, Chapter, Table, decimal_cell, percent_cell, points_cell, read_told, tabled
 from beholder.chapter.charts import Figure, dots, each_model, widest
 from beholder.chapter.finding import Contrast, Finding, Side, deciding_rows, finding, valued, with_metrics
 from beholder.chapter.finding import verdict_of_rows as verdict_of
@@ -188,9 +179,10 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
         yield finding(row, "planted", headline, f"{told[:1].upper()}{told[1:]}.", verdict=FACT, effect=off)
 
 
+TOLD = read_told(__file__)
 CHAPTER = Chapter(
-    topics={"labels": "Labels that hurt", "retrieval": "Retrieval", "images": "Image tests", "planted": "Known truth"},
-    questions=read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=classics_findings,
     tables=classics_tables,
     figures=lambda results: each_model(results, _figures),

@@ -1,7 +1,6 @@
 """The chapter on a user's own prompts: gaps, slopes and intersections, all of them judged together."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -326,9 +325,10 @@ def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
     return Behind(own.images, groups, np.asarray(cells)[:, concepts.index(row["concept"])], [""] * len(groups))
 
 
+TOLD = chapter.read_told(__file__)
 CHAPTER = Chapter(
-    topics={"prompts": "Prompt by prompt"},
-    questions=chapter.read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=custom_findings,
     tables=custom_tables,
     figures=custom_figures,

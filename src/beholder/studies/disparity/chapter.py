@@ -1,7 +1,6 @@
 """Disparity's chapter: out of hundreds of concepts, those with the widest gaps come first. All are in results.csv."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,35 +24,8 @@ Make = Callable[[Result | None], Cell | str]
 Columns = Sequence[Column]
 
 
-CAPTIONS = {  # by topic
-    "means": f"Mean average precision of each group; differences in points. {INTERVALS} As published: the difference "
-    "of these means. Without that: the mean of the gaps at matched prevalence. Mean width: how far matched gaps are "
-    "from 0, and in small print with shuffled labels. p: from shuffled labels. Bold: a difference was found. Gaps "
-    "found: concepts with a difference, all tested together.",
-    "gaps": "Average precision of each group, and the gap in points. Published: as in the study. Matched (read this "
-    "one): at the same prevalence for both groups, less the gap that few images alone produce. Its interval and p hold "
-    "for all concepts at once; bold: a difference was found. Found from: the smallest gap that a test of this concept "
-    "alone would find in four of five data sets.",
-    "calibration": "Off by (read this one): root of the mean squared distance between confidence and what the images "
-    "show, in points, at the same prevalence for all groups, less what chance adds; p: is it the same for both, for "
-    "all concepts at once; bold p: a difference was found. ECE: expected calibration error in ten equal bins "
-    "(the paper states no number), and its gap (positive: worse for the first group; § 3.2 of the paper contradicts "
-    "itself on the sign); equal counts: the gap in bins of equally many "
-    "images. These and the gap of the Brier score depend on the groups' sizes and prevalences. "
-    f"{INTERVALS}",
-    "causes": "Area: share of the image that the largest box covers. Boxes: how many. Both are means over the images "
-    "of each group that show the concept: described, not tested. Gap: matched, in points. Same sizes: the gap that "
-    "remains when sizes are distributed alike; companions: the three concepts that stand beside it most unequally; "
-    "brightness, sharpness: of whole pictures. Names: how differently annotators name it.",
-    "agreement": "Green: published gaps wider than five points in the same direction; red: in opposite directions; "
-    "yellow: all others. Same sign: gaps of the same sign in another model, 50 % by chance.",
-    "images": "Outranked: how often an image without the concept scores above one with it (0 %: never, 50 %: at "
-    "random). Overlooked: images that show it, lowest score first. Mistaken: images that do not, highest score first.",
-    "planted": "On some people only a strip of an object is drawn, more often in one group. Planted: the gap in points "
-    "of a model that ranks whole objects first and the others at random; as published, and at matched prevalence. A "
-    "trained model also misses whole objects and may recognise a strip. Small print: 95 % interval for all objects at "
-    "once; bold: a difference was found.",
-}
+TOLD = chapter.read_told(__file__)
+CAPTIONS = {topic: text.replace("{intervals}", INTERVALS) for topic, text in TOLD.captions.items()}
 
 
 def disparity_tables(part: pl.DataFrame) -> Iterator[Table]:
@@ -275,15 +247,6 @@ def disparity_planted(part: pl.DataFrame) -> Table | None:
     )
 
 
-TOPICS = {
-    "means": "On average",
-    "gaps": "The widest gaps",
-    "calibration": "Calibration",
-    "agreement": "Agreement with word vectors, other data sets and models",
-    "causes": "Possible causes of the gaps",
-    "images": "Image ids behind the gaps",
-}
-QUESTIONS = chapter.read_questions(Path(__file__).with_name("questions.csv"))
 SOURCES = {
     "coco": "Groups come from the words of annotators' captions",
     "visual-genome": "Groups come from the words that annotators gave to the people they saw",
@@ -312,8 +275,8 @@ def limitations(part: pl.DataFrame) -> Iterator[str]:
 
 
 CHAPTER = Chapter(
-    topics=TOPICS,
-    questions=QUESTIONS,
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=disparity_findings,
     tables=disparity_tables,
     figures=disparity_figures,

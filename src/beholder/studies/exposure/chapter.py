@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Table, read_told, tabled
 from beholder.chapter.charts import Axis, Figure, dots, forest, ratio_axis
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, plural, ratio, ratio_decimals
@@ -290,9 +289,10 @@ def page_title(names: list[str]) -> str:
     return f"{title}, compared with what {listed(names[1:])} knows" if names[1:] else title
 
 
+TOLD = read_told(__file__)
 CHAPTER = Chapter(
-    topics={"named": "Who is named", "words": "Which words occur", "known": "Named and known"},
-    questions=read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=exposure_findings,
     tables=exposure_tables,
     figures=exposure_figures,

@@ -1,13 +1,12 @@
 """GRAS's chapter of the report. It aggregates first, because a full run has 20,000 rows; lists are in results.csv."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_told, tabled
 from beholder.chapter.finding import Contrast, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
 from beholder.comparison.family import DIFFERENCE
@@ -231,17 +230,10 @@ def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
     return Behind(own.images, groups, values, [""] * len(groups))
 
 
+TOLD = read_told(__file__)
 CHAPTER = Chapter(
-    topics={
-        "gaps": "The largest gaps",
-        "score": "The score, and that of shuffled labels",
-        "traits": "Trait by trait",
-        "valence": "Positive and negative traits",
-        "tones": "P(Yes) by skin tone",
-        "crossed": "Intersections of gender, race and age",
-        "wording": "The same question in several wordings",
-    },
-    questions=read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=gras_findings,
     tables=gras_tables,
     figures=gras_figures,

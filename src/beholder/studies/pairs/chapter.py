@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Chapter, Column, Table, decimal_cell, read_questions, tabled
+from beholder.chapter.chapter import INTERVALS, Chapter, Column, Table, decimal_cell, read_told, tabled
 from beholder.chapter.charts import Axis, Figure, each_model, forest
 from beholder.chapter.finding import Finding, contrast, deciding_rows, finding, swapped, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, percent, plural, points, points_decimals, points_range
@@ -190,9 +189,10 @@ def planted_table(part: pl.DataFrame) -> Table | None:
     return tabled(part, rows, left, columns, title=title, caption=caption, topic="planted")
 
 
+TOLD = read_told(__file__)
 CHAPTER = Chapter(
-    topics={"pairs": "The same scene with another person", "unclear": "Unclear", "tables": "Pairs of occupations"},
-    questions=read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=pair_findings,
     tables=pair_tables,
     figures=pair_figures,

@@ -1,7 +1,6 @@
 """Perception's chapter of the report: groups, gaps, effects, and the study's Tables S.1 and S.2 next to the run."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 
@@ -25,24 +24,10 @@ ATTRIBUTE: Column = ("Attribute", lambda row: findings.attribute(row["subset"]))
 DIMENSION: Column = ("Dimension", lambda row: findings.dimension(row["concept"]))
 
 
-CAPTIONS = {  # {unit} is that of the judgements
-    "effects": "Average change of Δ over matched sets, {unit}; bold: a difference is found. Last column: the published "
-    f"mean absolute difference of the same sets, which noise alone makes more than 0. {AT_ONCE}",
-    "curves": "Slope: rise of a straight line over the whole range. Curvature: the two ends of a second-degree curve "
-    "less its middle. Departure: less the mean of the other groups. {unit}; bold: a difference is found. "
-    f"{AT_ONCE}",
-    "conventional": "As in the study's Table S.1; SC-WEAT, skew and NDKL are means over the dimensions. Markedness: "
-    "images that plain “person” fits better than the group's own word. Recognised: images whose own word fits best. "
-    "Skew: 0 is an even share. "
-    f"{INTERVALS}",
-    "published": "Markedness in per cent, mean cosine × 100. The study ranks 1,000 images of its own, larger sets: "
-    "skews compare only where k and the images are the same.",
-    "planted": "The effect of an open smile (4 against 0), {unit}; small print: interval over identities. The "
-    "reference model's captions use warm words for people who smile, cold words for people who do not, and all other "
-    "words for everybody alike.",
-    "gap": "Δ of the first group less Δ of the second, within the groups of the other labels where there are others.",
-    "interaction": "How much more the attribute changes Δ for the first group than for the second.",
-}
+TOLD = chapter.read_told(__file__)
+CAPTIONS = {
+    topic: text.replace("{intervals}", INTERVALS).replace("{at_once}", AT_ONCE) for topic, text in TOLD.captions.items()
+}  # {unit} is that of the judgements
 
 
 def perception_tables(part: pl.DataFrame) -> list[Table]:
@@ -226,16 +211,8 @@ def _recovered(row: Result) -> str:
 
 
 CHAPTER = Chapter(
-    topics={
-        "judgements": "How groups are judged",
-        "effects": "What changes the judgement",
-        "curves": "Judgements over age and smiling",
-        "ranking": "Who comes first, and who is the default",
-        "neutral": "The neutral prompt",
-        "confounds": "What else may explain the judgement",
-        "people": "Compared with people's ratings",
-    },
-    questions=chapter.read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=perception_findings,
     tables=perception_tables,
     figures=perception_figures,

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from beholder.chapter import charts as form
+from beholder.chapter.chapter import read_told
 from beholder.chapter.chart_style import QUIET, SERIES, legend_columns, series_shapes
 from beholder.chapter.charts import Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
@@ -220,30 +221,7 @@ RING = 48
 GROUP = pl.col("group") != EVERYONE  # rows of a group
 CURVE_TIPS = ("level:Q", "value:Q", "low:Q", "high:Q", "n:Q")
 PROTECTED = ("race", "skin_tone", "gender", "age")
-CAPTIONS = {  # by the figure's name; {unit} is that of the judgements
-    "groups": "Δ of each group less Δ of everyone, {unit}, with 95 % intervals of the group; where groups are farthest "
-    "apart comes first. Line: the same as everyone. Click a group in the legend to highlight it.",
-    "effects": "Average change of Δ when one attribute is changed and all else stays, {unit}; intervals hold for all "
-    "of them at once. Faint: not found.",
-    "induced-variation": "|Δ₁ − Δ₂| over pairs that differ in one attribute alone, {unit}, all dimensions. Tick: "
-    "median; box: middle half; line: 5 to 95 %. Noise alone makes it more than 0: read it with the effects.",
-    "variance": "Share of the variance of Δ that each attribute explains, less what chance gives; rest: interactions "
-    "and what no attribute explains.",
-    "separation": "A point for each age and group: mean Δ of the negative ends of the scales against that of the "
-    "positive ends. A scale has the name of its positive end. Ellipses: 2 standard deviations over the ages. No test: "
-    "a few ages do not tell how far ages spread.",
-    "densities": "Smoothed density over the images of each group, {unit}; each panel has scales of its own. Before Δ: "
-    "mean of all dimensions; after Δ: the same less the neutral prompt. In quotes: control words.",
-    "neutral-r": "Correlation of each dimension's score with that of the neutral prompt over all images, with 95 % "
-    "intervals: 1: an image that fits “person” fits any adjective; 0: the dimension does not depend on that.",
-    "neutral-group-r": "Each group against the others: correlation of the neutral prompt's cosine over the seeds that "
-    "both have, with 95 % intervals; 1: the same faces fit “person” in both groups.",
-    "neutral-seeds": "A point for each seed: the neutral prompt's cosine in the second group over that in the first, "
-    "{unit}; r over the seeds.",
-    "brightness": "Where the grey values of pairs differ that differ in this alone. Signs are taken pixel by pixel; "
-    "squares are their means. +1: the first is always brighter, −1: the second. About the pictures, not about the "
-    "model.",
-}
+CAPTIONS = read_told(__file__).figures  # by the name; {unit} is that of the judgements
 WHEN = {"cosine": "before Δ", "delta_cosine": "after Δ"}
 # The panels of densities, before those of the control words
 DENSITIES = {"neutral": "neutral prompt", AT_REST: "neutral prompt, no smile", **WHEN}

@@ -1,12 +1,11 @@
 """The chapter of a study about public figures: its tables, and what else it has."""
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_told, tabled
 from beholder.chapter.finding import Contrast, deciding_rows, metric_rows
 from beholder.chapter.numbers import Result, has_interval, listed, percent, plural, ratio
 from beholder.core.types import Entry
@@ -222,14 +221,10 @@ def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
     return Behind(own.images, groups, beliefs[:, right].sum(axis=1), called)
 
 
+TOLD = read_told(__file__)
 CHAPTER = Chapter(
-    topics={
-        "gender": "Women and men",
-        "association": "What the model believes people to be",
-        "identity": "Names and faces",
-        "scale": "Size and training data",
-    },
-    questions=read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=findings.public_figure_findings,
     tables=public_figure_tables,
     figures=public_figure_charts,

@@ -1,12 +1,11 @@
 """The chapter on ratings: people beside the model, and occupations beside who works in them."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 
 from beholder.chapter import numbers
-from beholder.chapter.chapter import Chapter, Table, read_questions, tabled
+from beholder.chapter.chapter import Chapter, Table, read_told, tabled
 from beholder.chapter.charts import Figure, each_model
 from beholder.chapter.finding import Finding, finding, valued
 from beholder.chapter.numbers import has_interval
@@ -67,9 +66,10 @@ def rating_figures(results: pl.DataFrame) -> Iterator[Figure]:
         yield figure._replace(name=f"mirror-{number}")
 
 
+TOLD = read_told(__file__)
 CHAPTER = Chapter(
-    topics={"people": "People and the model", "labour": "Who works in an occupation"},
-    questions=read_questions(Path(__file__).with_name("questions.csv")),
+    topics=TOLD.topics,
+    questions=TOLD.questions,
     findings=rating_findings,
     tables=mirror_tables,
     figures=rating_figures,
