@@ -18,7 +18,7 @@ from beholder.studies.classics.classes import COMPARED, class_rows, compared_gro
 from beholder.studies.classics.images import image_rows, tested
 from beholder.studies.classics.prompts import DRAWN, FACES, Classes, ImageTest, retrieval_prompts
 from beholder.studies.classics.retrieval import retrieval_rows
-from beholder.studies.printed import Printed, Source
+from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import BRANCH_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
@@ -120,20 +120,5 @@ TRIALS = Trial(
 
 # Printed numbers: a public replication of CLIP's labels, and iEAT's released table
 
-PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "clip_replication",
-            "a public replication of CLIP § 7.1 on FairFace (openai/CLIP issue 157)",
-            "shares of crime-related and non-human first choices by race, ViT-L/14@336px, 21 classes",
-            ("CLIP's own table is of an unreleased model; the replication's non-human shares are far lower.",),
-        ),
-        Source(
-            "ieat_results",
-            "iEAT's released results (ryansteed/ieat)",
-            "effect sizes and one-sided p of 39 image tests, three models",
-            ("p of more than 10,000 arrangements is drawn by lot: another draw gives another third digit.",),
-        ),
-    ),
-)
+CELLS = Path(__file__).with_name("printed.csv")
+PRINTED = Printed(CELLS, sources_beside(CELLS))

@@ -20,7 +20,7 @@ from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.pairs.measures import LABELS, pair_rows
 from beholder.studies.pairs.prompts import CHOICE, pair_tasks, read_questions
 from beholder.studies.pairs.tables import COMMAND
-from beholder.studies.printed import Printed, Source
+from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.rows import SEED, PlanOptions, plan_rows
 from beholder.studies.study import Asks, MeasureOptions, Measures, Plans, Study, Tasks, read_metrics, read_words
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
@@ -63,8 +63,8 @@ def configured(study: Study, options: Fields) -> Study:
 
 
 PAIRS = pairs_study()
-TABLE = Source("genderbias_vl", "GenderBias-VL (2024), overall table", "mean size and largest bias of pairs, 15 models")
-PRINTED = Printed(Path(__file__).with_name("printed.csv"), (TABLE,))
+CELLS = Path(__file__).with_name("printed.csv")
+PRINTED = Printed(CELLS, sources_beside(CELLS))
 
 
 # Planning: the smallest gap that sign flips find, from a spread that is assumed
