@@ -29,20 +29,7 @@ from beholder.core.errors import BadScores
 from beholder.core.read import MOST_CELLS, decoded, parse_json, read_array, read_bytes, read_text
 from beholder.core.types import Fields
 from beholder.models.predictions import ScoreFile, import_predictions, is_predictions
-from beholder.models.served.protocol import (
-    CHANNELS,
-    COUNTS,
-    Cell,
-    Garbled,
-    NotProbabilities,
-    choices,
-    first_tokens,
-    log,
-    part,
-    read_draws,
-    read_tokens,
-    text_of,
-)
+from beholder.models.served import protocol
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.score_matrix import UNITS, ScoreMatrix, Task
 
@@ -91,7 +78,7 @@ def asked_in(path: Path) -> tuple[Fields, str]:
     first = next(lines, {})
     for about in first.values():
         if isinstance(about, Mapping) and isinstance(about.get(ASKED), Mapping):
-            return about[ASKED], str(part(first, "output").get("model") or path.resolve().parent.name)
+            return about[ASKED], str(protocol.part(first, "output").get("model") or path.resolve().parent.name)
     raise BadScores(
         f"{path} does not say what was asked: it was not made by Beholder's own tasks.\n"
         f"Name the study and the data set: beholder measure STUDY --scores {path} --dataset NAME"
@@ -157,20 +144,20 @@ def _counted(answers: Iterable[tuple[tuple[str, str], str]], words: Sequence[obj
     drawn = dict[tuple[str, str], list[str]]()
     for key, answer in answers:
         drawn.setdefault(key, []).append(answer)
-    cells = [read_draws(texts, Instruction("{}", *map(str, words))) for texts in drawn.values()]
-    return _of_cells(list(drawn), cells, (*CHANNELS, *COUNTS), ())
+    cells = [protocol.read_draws(texts, Instruction("{}", *map(str, words))) for texts in drawn.values()]
+    return _of_cells(list(drawn), cells, (*protocol.CHANNELS, *protocol.COUNTS), ())
 
 
 def _likelihoods(named: Sequence[str], logs: Sequence[float], place: str) -> tuple[float, dict[str, float]]:
     """The likelihood of the agreeing answer; with all spellings of both also of the other one, and of neither."""
     agreeing, given = np.array(_agreeing(named, place)), np.array(logs)
     yes, no = (float(np.logaddexp.reduce(given[side])) for side in (agreeing, ~agreeing))
-    other = log(1.0 - math.exp(yes) - math.exp(no))
+    other = protocol.log(1.0 - math.exp(yes) - math.exp(no))
     return yes, {"logit_true": yes, "log_p_no": no, "log_p_other": other} if len(named) > 2 else {}
 
 
 def _of_cells(
-    keys: Sequence[tuple[str, str]], cells: Sequence[Cell], names: Sequence[str], notes: tuple[str, ...]
+    keys: Sequence[tuple[str, str]], cells: Sequence[protocol.Cell], names: Sequence[str], notes: tuple[str, ...]
 ) -> Scores:
     """Answers with all that an audit stores of them."""
     columns = dict(zip(names, map(list, zip(*(cell.channels() for cell in cells), strict=True)), strict=True))
@@ -209,12 +196,12 @@ def _inspect(path: Path) -> Scores:
     if not read:
         raise BadScores(f"{path} holds no samples. inspect_ai leaves them out with --no-log-samples.")
 
-    def cells_of(words: Sequence[str]) -> list[Cell]:
+    def cells_of(words: Sequence[str]) -> list[protocol.Cell]:
         made, asked = [], Instruction("{}", *map(str, words))
         for name, _, tokens, answer in read:
             try:
-                made.append(read_tokens(tokens, asked, answer, top=len(tokens)))
-            except NotProbabilities as error:
+                made.append(protocol.read_tokens(tokens, asked, answer, top=len(tokens)))
+            except protocol.NotProbabilities as error:
                 place = f"{path}, sample {name}"
                 raise BadScores(f"{place}: its log-probabilities are those of no distribution.") from error
         return made
@@ -231,7 +218,7 @@ def _inspect(path: Path) -> Scores:
     cells = cells_of(chosen)
     unseen = sum(not cell.seen for cell in cells)
     note = f"{path}: {unseen} answers have {chosen[0]} or {chosen[1]} not among their likeliest first tokens"
-    return _of_cells(ids, cells, CHANNELS, (note,) if unseen else ())
+    return _of_cells(ids, cells, protocol.CHANNELS, (note,) if unseen else ())
 
 
 def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tuple[str, float]], str]:
@@ -240,11 +227,11 @@ def _inspected(path: Path, name: str, sample: Fields) -> tuple[Fields, list[tupl
     if "prompt_id" not in about:
         raise BadScores(f"{place}: it has no prompt_id. {WHERE} into the sample's metadata.")
     try:
-        first = choices(sample.get("output"))[0]
-        tokens, answer = first_tokens(first), text_of(first)
-    except Garbled as error:
+        first = protocol.choices(sample.get("output"))[0]
+        tokens, answer = protocol.first_tokens(first), protocol.text_of(first)
+    except protocol.Garbled as error:
         raise BadScores(f"{place}: {error}.") from error
-    if part(about, ASKED).get("draws"):
+    if protocol.part(about, ASKED).get("draws"):
         return about, [], answer
     if tokens is None:
         raise BadScores(
