@@ -160,11 +160,12 @@ def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
     return (names[start : start + TITLES] for start in range(0, len(names), TITLES))
 
 
-def _query(wiki: Wiki, **query: str) -> Entry:
-    """What a query found, of the form that the API documents."""
+def _query(wiki: Wiki, **query: str) -> tuple[dict[str, str], dict[str, Entry]]:
+    """What a query found, of the form that the API documents: titles that stand for others, and pages by their title."""
     found: Entry = wiki.ask(wiki.url, action="query", **query).get("query", {})
     require_form(found, FORM, Path(wiki.url))
-    return found
+    moved = {each["from"]: each["to"] for kind in ("normalized", "redirects") for each in found.get(kind, [])}
+    return moved, {page["title"]: page for page in found.get("pages", [])}
 
 
 def _pages(wiki: Wiki, titles: Sequence[str], *, free_only: bool) -> dict[str, Entry]:
@@ -175,9 +176,7 @@ def _pages(wiki: Wiki, titles: Sequence[str], *, free_only: bool) -> dict[str, E
     for some in _batches(titles):
         if odd := [title for title in some if "|" in title]:
             raise DataError(f"{odd[0]!r} cannot be the title of a page: it has a |.")
-        answer = _query(wiki, titles="|".join(some), **wanted)
-        moved = {each["from"]: each["to"] for kind in ("normalized", "redirects") for each in answer.get(kind, [])}
-        pages = {page["title"]: page for page in answer.get("pages", [])}
+        moved, pages = _query(wiki, titles="|".join(some), **wanted)
         for title in some:
             last, seen = title, set[str]()
             while last in moved and last not in seen:
@@ -192,10 +191,7 @@ def _files(wiki: Wiki, names: Sequence[str], width: int) -> dict[str, Entry]:
     made: dict[str, Entry] = {}
     wanted = {"prop": "imageinfo", "iiprop": "url|size|mime|sha1|extmetadata", "iiurlwidth": str(width)}
     for some in _batches(names):
-        titles = "|".join(f"File:{name}" for name in some)
-        answer = _query(wiki, titles=titles, **wanted)
-        moved = {each["from"]: each["to"] for each in answer.get("normalized", [])}
-        pages = {page["title"]: page for page in answer.get("pages", [])}
+        moved, pages = _query(wiki, titles="|".join(f"File:{name}" for name in some), **wanted)
         for name in some:
             page = pages.get(moved.get(f"File:{name}", f"File:{name}"), {})
             made[name] = next(iter(page.get("imageinfo", [])), {})

@@ -76,7 +76,7 @@ class Dataset:
     remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
     """Notes on the rows that are left, such as groups that are no longer balanced."""
     objects: pl.DataFrame | None = field(default=None, compare=False)
-    """The annotated objects, one row per picture and concept (`datasets.objects`); None without annotations."""
+    """The annotated objects, one row per picture and concept (`SCHEMA`); None without annotations."""
     group_words: GroupWords | None = None  # the words that its groups were read from; None if the source labels them
     source_ids: frozenset[str] | None = None  # every image of the source, also those filtered out; None: all are here
     codes_meant: bool = False  # whether values that look alike (`m`, `male`) are meant as different groups
