@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +28,7 @@ from beholder.datasets.dataset import Dataset, DatasetSource, is_present, with_b
 from beholder.datasets.faces import mend_fairface
 from beholder.datasets.labels import unclear_labels, without_labels
 from beholder.datasets.selection import MOST_GROUPS, parse_bins, sample
-from beholder.datasets.settings import parse_settings
+from beholder.datasets.settings import choices, parse_settings
 from beholder.datasets.survey import Survey, damaged_images, datasheet, survey
 from beholder.models.catalog import FAMILIES, FOLDER_FORMS, architectures, count_of, selected, short
 from beholder.models.load import reference_models
@@ -186,14 +185,8 @@ def where(name: str = NAME, data: Path | None = None) -> None:
 
 def settings_command(name: str, as_json: bool = False) -> None:
     scheme = name.partition(":")[0]
-    known = (
-        getattr(import_module(f"beholder.datasets.{scheme}"), "SETTINGS", {})
-        if f"{scheme}:" in OWN_DATA
-        else DATASETS[name].settings
-    )
-    rows: list[dict[str, object]] = [
-        {"setting": setting, "default": default, "meaning": meaning} for setting, (default, meaning) in known.items()
-    ]
+    known = choices(scheme) if f"{scheme}:" in OWN_DATA else DATASETS[name].settings
+    rows: list[dict[str, object]] = [{"setting": each, **setting._asdict()} for each, setting in known.items()]
     if rows or as_json:
         show(rows, as_json)
     else:

@@ -246,4 +246,4 @@ def _objects(instances: Instances, kept: frozenset[int]) -> pl.DataFrame:
     return columns.select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
 
 
-SOURCE = published("coco", load, count=count_images, settings=SETTINGS)
+SOURCE = published("coco", load, count=count_images)

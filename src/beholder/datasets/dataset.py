@@ -16,7 +16,7 @@ from beholder.datasets import FACTS
 from beholder.datasets.content import digest_of, is_file, stamp
 from beholder.datasets.images import DRAWN, OF_FILES, Changed, Source, changed_uri, files_of, is_plain_file, source_of
 from beholder.datasets.selection import NUMBERS, Edges, Selection, binned, numbers_of, select
-from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, group_counts
+from beholder.datasets.settings import GroupWords, Setting, Settings, Steps, choices, group_counts
 from beholder.glasshouse.portrait import RENDERER_VERSION
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -76,7 +76,7 @@ class Dataset:
     remarks: Callable[[pl.DataFrame], Sequence[str]] = field(default=lambda table: (), compare=False)
     """Notes on the rows that are left, such as groups that are no longer balanced."""
     objects: pl.DataFrame | None = field(default=None, compare=False)
-    """The annotated objects, one row per picture and concept (`datasets.objects`); None without annotations."""
+    """The annotated objects, one row per picture and concept (`SCHEMA`); None without annotations."""
     group_words: GroupWords | None = None  # the words that its groups were read from; None if the source labels them
     source_ids: frozenset[str] | None = None  # every image of the source, also those filtered out; None: all are here
     codes_meant: bool = False  # whether values that look alike (`m`, `male`) are meant as different groups
@@ -263,4 +263,4 @@ def published(name: str, load: Callable[..., Dataset], **others: Any) -> Dataset
     """A data set that comes with Beholder; what is known of it stands in `sources.csv`."""
     facts: Entry = {key: value for key, value in FACTS[name].items() if key != "read_by"}
     facts["images"] = int(facts["images"])
-    return DatasetSource(load=load, **facts, **others)
+    return DatasetSource(load=load, settings=choices(name), **facts, **others)

@@ -255,7 +255,6 @@ VARIED = {
 CROP = 432
 CAUSALFACE_FILES = 100 * len(PEOPLE) * sum(len(varied.values) for varied in VARIED.values())  # of 100 seeds
 ADJUSTED, AS_MADE = "adjusted", "as-made"
-SETTINGS = choices("causalface")
 SCHEMA = {
     **dict.fromkeys(("image_id", "uri", "varied", "race", "gender", "seed"), pl.String),
     **dict.fromkeys(VARIED, pl.Float64),
@@ -264,7 +263,9 @@ SCHEMA = {
 
 def load_causalface(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     """Every file of the design that is there; the notes say how many are missing from which seed."""
-    adjusted = Settings("causalface", SETTINGS, settings).one_of("brightness", (ADJUSTED, AS_MADE)) == ADJUSTED
+    adjusted = (
+        Settings("causalface", choices("causalface"), settings).one_of("brightness", (ADJUSTED, AS_MADE)) == ADJUSTED
+    )
     present = [attribute for attribute in VARIED if (folder / f"final_picked_{attribute}").is_dir()]
     if not present:
         raise MissingData(f"No CausalFace pictures lie at {folder}: expected {CAUSALFACE.layout}.")
@@ -347,4 +348,4 @@ def _uncorrected(rows: list[dict[str, object]]) -> Iterator[str]:
         yield f"{kinds['alone']} smiling variants keep their brightness: the same person's picture at 0 is missing"
 
 
-CAUSALFACE = published("causalface", load_causalface, settings=SETTINGS)
+CAUSALFACE = published("causalface", load_causalface)

@@ -29,12 +29,11 @@ SPLITS = ("train", "val", "valid", "validation", "test")
 ALLOW = "--set outside=allow"
 OWN = "the user's own"
 LOOKED_AT = 20
-SETTINGS = choices("folder")
 
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """The images that the table names, with all its other columns as attributes; or those of the class folders."""
-    settings = Settings(f"folder:{place}", SETTINGS, chosen)
+    settings = Settings(f"folder:{place}", choices("folder"), chosen)
     outside = allows_links(settings)
     tables = find_tables(place)
     refuse_links(tables, place, outside=outside)

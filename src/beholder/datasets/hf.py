@@ -24,7 +24,6 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import Settings, choices
 
 ENDINGS = (".parquet", ".arrow")
-SETTINGS = choices("hf")
 SPLIT = re.compile(r"(.+?)-\d{5}-of-\d{5}")  # how the files of a split are named: train-00000-of-00002.parquet
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 CONVERTED = "@refs%2Fconvert%2Fparquet"  # where the hub keeps every data set as Parquet
@@ -40,7 +39,7 @@ class _Shard(NamedTuple):
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """All rows with a picture, or those of one split; a folder of image files is read as `folder:PATH` is."""
-    settings = Settings(f"hf:{place}", SETTINGS, chosen)
+    settings = Settings(f"hf:{place}", choices("hf"), chosen)
     home, names = _files(place)
     names = [name for name in names if not name or name.lower().endswith(ENDINGS)]
     files = [joined(home, name) if name else home for name in names]

@@ -134,12 +134,11 @@ def image_files(folder: Path) -> dict[str, str]:
 # Visual Genome
 
 GENDER_TERMS = replace(read_group_words(Path(__file__).with_name("synsets.csv")), attribute="gender")  # the study's
-SETTINGS = choices("visual-genome")
 
 
 def load(folder: Path, settings: Mapping[str, str] | None = None) -> Dataset:
     """The images with people of one group only, with the concepts that enough images of every group show."""
-    chosen = Settings("visual-genome", SETTINGS, settings)
+    chosen = Settings("visual-genome", choices("visual-genome"), settings)
     path = chosen.path("objects", folder) or folder / "objects.json"
     if not path.is_file():
         raise MissingData(
@@ -187,4 +186,4 @@ def frequent_concepts(
     return table, objects
 
 
-SOURCE = published("visual-genome", load, count=lambda folder: len(image_files(folder)), settings=SETTINGS)
+SOURCE = published("visual-genome", load, count=lambda folder: len(image_files(folder)))

@@ -28,7 +28,6 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.folder import OWN, allows_links, base_name, is_image, refuse_links
 from beholder.datasets.settings import Settings, choices
 
-SETTINGS = choices("wds")
 RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 MEMBER = re.compile(r"((?:.*/)?[^./]+)\.([^/]+)", re.DOTALL)  # key and ending: before and after the first dot
 TEXTS = ("txt", "text", "cls")
@@ -40,7 +39,7 @@ Record = Entry
 
 def load(place: str, chosen: Mapping[str, str] | None = None) -> Dataset:
     """One row for every picture, with what its labels say."""
-    settings, tars = Settings(f"wds:{place}", SETTINGS, chosen), shards(place)
+    settings, tars = Settings(f"wds:{place}", choices("wds"), chosen), shards(place)
     for path in tars:
         refuse_links([path], place if is_folder(place) else path, outside=allows_links(settings))
     with ThreadPoolExecutor(LOOKED_THROUGH) as pool:

@@ -22,8 +22,7 @@ from beholder.models.scorer import ContrastiveScorer, Floats, unit_rows
 from beholder.models.spec import ModelSpec
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.classics.chapter import planted
-from beholder.studies.classics.classes import class_rows
-from beholder.studies.classics.images import image_rows
+from beholder.studies.classics.measures import class_rows, image_rows
 from beholder.studies.classics.prompts import DRAWN, FACES, HURTFUL, IMAGE_TESTS, retrieval_prompts
 from beholder.studies.study import MeasureOptions
 

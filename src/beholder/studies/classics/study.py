@@ -14,10 +14,8 @@ from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection
 from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task, between_pictures
-from beholder.studies.classics.classes import COMPARED, class_rows, compared_groups
-from beholder.studies.classics.images import image_rows, tested
+from beholder.studies.classics.measures import COMPARED, class_rows, compared_groups, image_rows, retrieval_rows, tested
 from beholder.studies.classics.prompts import DRAWN, FACES, Classes, ImageTest, retrieval_prompts
-from beholder.studies.classics.retrieval import retrieval_rows
 from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words

@@ -23,7 +23,7 @@ from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.mirror import SIDES, mirror_metrics, mirror_rows, read_ratings
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
-from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Plans, Study, read_words
+from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Plans, Study, read_metrics, read_words
 from beholder.studies.worlds import BRANCH_ONLY, BRIGHTNESS_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
 
 TRAITS, WORK = "ratings", "labour"
@@ -37,14 +37,7 @@ QUESTION = Instruction(
 )
 PHRASES = dict(read_table(Path(__file__).with_name("traits.csv")).select("trait", "text").iter_rows())
 WORDS = read_words(__name__)
-LABOUR = Metric(
-    "ratings.labour",
-    "labour",
-    "correlation",
-    "Spearman's, of the model's gap between women and men in an occupation with the share of women who work in it",
-    0.0,
-    counts="occupations",
-)
+METRICS = (*mirror_metrics("ratings"), *read_metrics(Path(__file__).with_name("metrics.csv")))
 
 
 def read_labour(path: Path) -> pl.DataFrame:
@@ -114,7 +107,7 @@ def ratings_study(given: pl.DataFrame | None = None, labour: pl.DataFrame | None
             instruction=QUESTION,
             reference_models=("glasshouse/generative", "null"),
         ),
-        measures=Measures(functions=(measure,), metrics=(*mirror_metrics("ratings"), LABOUR), compares=LABELS),
+        measures=Measures(functions=(measure,), metrics=METRICS, compares=LABELS),
         tells=WORDS.tells,
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS"),
         options=WORDS.options,
