@@ -209,6 +209,7 @@ class Words(NamedTuple):
     about: Entry  # title, short title, question, citation
     tells: Tells
     options: tuple[Option, ...]
+    command: Entry  # its command's name, help, files, unit, examples
 
 
 def read_words(module: str, **numbers: object) -> Words:
@@ -220,7 +221,8 @@ def read_words(module: str, **numbers: object) -> Words:
     told: Entry = {name: tuple(line.format(**numbers) for line in text[name]) for name in LISTS if name in text}
     told |= {name: text[name] for name in ("compat", "intervals") if name in text}
     tells = Tells(f"{room}.chapter:CHAPTER", **told)
-    return Words({"name": room.rpartition(".")[2]} | about, tells, tuple(options))
+    name: Entry = {"name": room.rpartition(".")[2]}
+    return Words(name | about, tells, tuple(options), name | text.get("command", {}))
 
 
 @dataclass(frozen=True)

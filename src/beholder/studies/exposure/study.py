@@ -33,19 +33,7 @@ EXPOSURE = Study(
     measures=Measures(functions=(), metrics=METRICS, within=("branch",)),
     tells=replace(WORDS.tells, of_photographs=APA.tells.of_photographs),
     plans=Plans(trials="beholder.studies.exposure.measures:TRIALS"),
-    command=Command(
-        "exposure",
-        "Count how often captions name people and occupations, by gender, and compare with what a model knows.",
-        "Caption files: text (one caption per line), TSV, CSV, JSONL, also as .gz or .zst; Parquet; COCO's captions "
-        "(.json). Paths, or URIs that fsspec opens (s3://bucket/part-*.parquet).",
-        "beholder.studies.exposure.study:expose",
-        WORDS.options,
-        unit="MB",
-        examples=(
-            ("how often captions name women and men", "beholder exposure captions.tsv.gz --data DIR"),
-            ("compare with what a model knows about them", "beholder exposure part-*.parquet --data DIR --run RUN"),
-        ),
-    ),
+    command=Command(**WORDS.command, run=f"{__name__}:expose", options=WORDS.options),
 )
 
 

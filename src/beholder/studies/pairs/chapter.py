@@ -21,29 +21,14 @@ FAVOURABLE = {
     "pairs": "the better answer (of higher status, or innocent)",
 }
 MANY = 12
-TOGETHER = f"{INTERVALS} They hold for all parts, labels and questions together."
+TOLD = read_told(__file__)
+CAPTIONS = {name: text.replace("{intervals}", INTERVALS) for name, text in TOLD.captions.items()}
 KINDS = {
-    "gap": (
-        "pairs",
-        "choice",
-        "Gaps in the same scene",
-        "How much more often one person gets the favourable option (of higher status, or innocent) than another in the "
-        f"same scene, in points; unclear counts for half. {TOGETHER}",
-    ),
-    "unclear_gap": ("unclear", "unclear", "Whom the model calls unclear", f"In points of all answers. {TOGETHER}"),
-    "interaction": (
-        "crossing",
-        "",
-        "Two labels together",
-        f"How much a gap by one label changes with the other, in points. {TOGETHER}",
-    ),
-}  # by how the metric ends: the kind of its findings, the metric of each group, the title and caption of its table
-OCCUPATIONS = (
-    "In points of GenderBias-VL. Largest: towards the gender that is more frequent, as printed. Signed: the mean with "
-    f"its sign. Labour: correlation of the bias towards women with the share of women. {INTERVALS}"
-)
+    "gap": ("pairs", "choice", "Gaps in the same scene"),
+    "unclear_gap": ("unclear", "unclear", "Whom the model calls unclear"),
+    "interaction": ("crossing", "", "Two labels together"),
+}  # by how the metric ends: the kind of its findings, the metric of each group, the title of its table
 WORK = {"doctors": "nurse", "chefs": "cook", "builders": "assistant", "judges": "clerk"}
-CAPTION = "Right of the line: the first group gets the favourable option more often. All numbers are judged together."
 
 
 def gaps(part: pl.DataFrame, kind: str) -> list[Result]:
@@ -74,7 +59,7 @@ def pair_findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
-    kind, mean, *_ = KINDS[ending]
+    kind, mean, _ = KINDS[ending]
     row, label, verdict = rows[0], rows[0]["subset"], verdict_of_rows(rows)
     bounds = f"95 % interval {points_range(row)}" if has_interval(row) else "no interval"
     bracket = f"{bounds}, p {numbers.row_p_value(row)}, {row['n']} scenes"
@@ -116,10 +101,12 @@ def pair_tables(part: pl.DataFrame) -> Iterator[Table]:
     pair: list[Column] = [("Higher", "group"), ("Lower", "against")]
     columns: list[Column] = [*pair, ("Points", POINTS), ("p", chapter.p_cell), ("n", "n")]
     shares: list[Column] = [("Group", "group"), ("Share", chapter.percent_cell), ("n", "n")]
-    for ending, (_, mean, title, caption) in KINDS.items():
+    for ending, (_, mean, title) in KINDS.items():
         topic = "unclear" if mean == "unclear" else "pairs"
         if rows := gaps(part, ending):
-            yield tabled(part, rows, left, columns, title=title, caption=caption, topic=topic, long=len(rows) > MANY)
+            yield tabled(
+                part, rows, left, columns, title=title, caption=CAPTIONS[ending], topic=topic, long=len(rows) > MANY
+            )
         if rows := chapter.rows_of(part, mean) if mean else []:
             named = {"title": f"{title}: each group", "caption": INTERVALS, "topic": topic}
             yield tabled(part, rows, left, shares, long=True, **named)
@@ -131,7 +118,7 @@ def pair_tables(part: pl.DataFrame) -> Iterator[Table]:
             ("By chance", lambda row: f"{row['expected']:.2f}"),
         ]
         heads += [(kind.capitalize(), kind) for kind in rest]
-        yield tabled(part, lines, [], heads, title="Pairs of occupations", caption=OCCUPATIONS, topic="tables")
+        yield tabled(part, lines, [], heads, title="Pairs of occupations", caption=CAPTIONS["size"], topic="tables")
 
 
 def pair_figures(results: pl.DataFrame) -> Iterator[Figure]:
@@ -148,7 +135,7 @@ def _figures(part: pl.DataFrame) -> Iterator[Figure]:
         drawing = forest(own, Axis(f"{first} more often than {second}", percent=True), landmark=0.0)
         found = sum(row["verdict"] == DIFFERENCE for row in own)
         title = f"{first} and {second} in the same scene: {found} of {len(own)} differ"
-        yield Figure("pairs", title, CAPTION, drawing, "pairs", answers=("pairs", "pairs.gap", two[0]))
+        yield Figure("pairs", title, CAPTIONS["chart"], drawing, "pairs", answers=("pairs", "pairs.gap", two[0]))
 
 
 # Planted truth: what follows from the captions that the reference model was trained on
@@ -189,7 +176,6 @@ def planted_table(part: pl.DataFrame) -> Table | None:
     return tabled(part, rows, left, columns, title=title, caption=caption, topic="planted")
 
 
-TOLD = read_told(__file__)
 CHAPTER = Chapter(
     topics=TOLD.topics,
     questions=TOLD.questions,

@@ -19,10 +19,19 @@ from beholder.prompts.prompt_set import prompt_set
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.pairs.measures import LABELS, pair_rows
 from beholder.studies.pairs.prompts import CHOICE, pair_tasks, read_questions
-from beholder.studies.pairs.tables import COMMAND
 from beholder.studies.printed import Printed, sources_beside
 from beholder.studies.rows import SEED, PlanOptions, plan_rows
-from beholder.studies.study import Asks, MeasureOptions, Measures, Plans, Study, Tasks, read_metrics, read_words
+from beholder.studies.study import (
+    Asks,
+    Command,
+    MeasureOptions,
+    Measures,
+    Plans,
+    Study,
+    Tasks,
+    read_metrics,
+    read_words,
+)
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
@@ -52,7 +61,7 @@ def pairs_study(questions: pl.DataFrame | None = None, by: Sequence[str] = ()) -
         plans=Plans(plan=f"{__name__}:plan", trials=f"{__name__}:TRIALS", printed=f"{__name__}:PRINTED"),
         options=WORDS.options,
         configure=configured,
-        command=COMMAND,
+        command=Command(**WORDS.command, run="beholder.studies.pairs.tables:read_tables"),
     )
 
 

@@ -21,19 +21,11 @@ from beholder.core.errors import DataError
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
 from beholder.core.tables import read_table, text_columns
-from beholder.studies.study import Command, CommandOptions, Measured, MeasureOptions
+from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 
 NAME, ENDING = "genderbias-vl", "_VLbias"
 NAMES, FIGURES = ("occtm", "occtf"), ("occtm_bias", "occtf_bias", "occtm_ratio", "occtf_ratio")
 LICENCE = "CC BY-NC 4.0: for research only; not part of Beholder"
-COMMAND = Command(
-    "pairs",
-    "Read tables of pairs of occupations: is the bias more than chance, and does it follow who works there?",
-    "Tables of GenderBias-VL's form (occtm, occtf, their _bias and their _ratio, the per cent of women), one a model: "
-    "MODEL_VLbias.csv.",
-    f"{__name__}:read_tables",
-    examples=(("three models", "beholder pairs *_VLbias.csv --out bias-run"),),
-)
 
 
 def read_tables(files: Sequence[str], options: CommandOptions) -> Measured:
