@@ -161,7 +161,7 @@ def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _query(wiki: Wiki, **query: str) -> tuple[dict[str, str], dict[str, Entry]]:
-    """What a query found, of the form that the API documents: titles that stand for others, and pages by their title."""
+    """What a query found, of the form that the API documents: titles that mean others, and pages by their titles."""
     found: Entry = wiki.ask(wiki.url, action="query", **query).get("query", {})
     require_form(found, FORM, Path(wiki.url))
     moved = {each["from"]: each["to"] for kind in ("normalized", "redirects") for each in found.get(kind, [])}
