@@ -67,7 +67,7 @@ EXAMPLES = [
         'sorted(words_of("A man\'s hat.")), sorted(words_of("A man\'s hat.", "blanks"))',
         "(['a', 'hat', 'man', 's'], ['a', 'hat.', \"man's\"])",
     ),
-    ("datasets.wds", 'list(_expanded("a-{08..10}.tar"))', "['a-08.tar', 'a-09.tar', 'a-10.tar']"),
+    ("datasets.shards", 'list(_expanded("a-{08..10}.tar"))', "['a-08.tar', 'a-09.tar', 'a-10.tar']"),
     ("metrics.calibration", "equal_width_bins(np.array([0.0, 0.1, 0.11, 1.0]))", "array([0, 0, 1, 9])"),
     (
         "models.albef",

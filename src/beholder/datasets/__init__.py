@@ -20,8 +20,9 @@ FACTS = {row["name"]: row for row in csv.DictReader((files(__name__) / "sources.
 DATASETS: "Catalog[DatasetSource]" = Catalog(
     "data set", lazy={name: f"{__name__}.{row['read_by']}" for name, row in FACTS.items()}, installed=__name__
 )
+READ_BY = {"folder": "folder:load", "hf": "shards:load_hf", "wds": "shards:load_wds", "table": "table:load"}
 OWN_DATA: "Catalog[Callable[[str, Mapping[str, str] | None], Dataset]]" = Catalog(  # by how their names begin
-    "way to data", lazy={f"{kind}:": f"beholder.datasets.{kind}:load" for kind in ("folder", "hf", "wds", "table")}
+    "way to data", lazy={f"{kind}:": f"{__name__}.{load}" for kind, load in READ_BY.items()}
 )
 
 
