@@ -108,7 +108,7 @@ EXAMPLES = [
     ),
     (
         "report.number_table",
-        'packed(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])])["fields"]',
+        'Ledger(pl.DataFrame({"a": ["x", None, "x"], "b": [1, 2, 3]}), [Column("A", ["a"])]).data["fields"]',
         "{'a': {'words': ['x'], 'cells': [0, None, 0]}}",
     ),
     (

@@ -20,7 +20,7 @@ from PIL import Image
 from beholder._audit import audit_models
 from beholder._compare import compare_models
 from beholder._options import AuditOptions
-from beholder._run import Run
+from beholder._run import Run, load_run
 from beholder.prompts.prompt_set import prompt_set
 from beholder.report.comparison import write_comparison
 from beholder.report.page import write_page
@@ -28,7 +28,7 @@ from beholder.report.replication import ledger, write_replication
 from beholder.scores.store import Places
 from beholder.site import build_site
 from beholder.studies.custom.study import custom_study
-from beholder.view import open_gallery
+from beholder.view import scored_sets
 from beholder.view.server import viewer
 
 RUNS = "window.ran=1"
@@ -129,7 +129,7 @@ def address(pages: list[Path], tmp_path: Path) -> Iterator[str]:
     """The viewer of the same run."""
     import uvicorn
 
-    sheets = open_gallery([tmp_path / "run"], Places(store=tmp_path / "store"))
+    sheets = scored_sets([(tmp_path / "run", load_run(tmp_path / "run"))], Places(store=tmp_path / "store"))
     server = uvicorn.Server(uvicorn.Config(viewer(sheets, "token"), host="127.0.0.1", port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -33,7 +33,7 @@ from beholder.report import report
 from beholder.scores.imported import read_harness_log, read_score_file
 from beholder.scores.store import Places
 from beholder.site import build_site
-from beholder.view import open_gallery
+from beholder.view import scored_sets
 
 
 def picture(colour: str = "red") -> bytes:
@@ -242,7 +242,7 @@ def test_opening_a_forged_run_reaches_no_network(origin: str, no_network: list[o
     made.save(forged := tmp_path / "forged")
     for attempt in (
         lambda: load_run(forged).scores(store=tmp_path),
-        lambda: open_gallery([forged], Places(None, tmp_path)),
+        lambda: scored_sets([(forged, load_run(forged))], Places(None, tmp_path)),
         lambda: compare(forged, forged, store=tmp_path),
     ):
         with pytest.raises(MissingData, match=r"not on this machine. Nothing was asked of it(?s:.)*yourself: --data"):

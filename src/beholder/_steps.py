@@ -69,14 +69,10 @@ def filled(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run | N
             raise
         confirm_upload(scorer, [inquiry], options)  # pictures that were scored before are sent too
         return filled(scorer, inquiry, options, run)
-    scorer = asked
     if run is not None:
         run.add_prompts(inquiry.study.name, tasks)
-        notes = [
-            *getattr(scorer, "notes", []),
-            *(_undecided(done.matrices) if scorer.spec.precision == AS_SERVED else ()),
-        ]
-        run.record.add_model({**scorer.spec.as_dict(), "notes": notes})
+        undecided = _undecided(done.matrices) if asked.spec.precision == AS_SERVED else ()
+        run.record.add_model({**asked.spec.as_dict(), "notes": [*getattr(asked, "notes", []), *undecided]})
         run.record.add_bad_images(done.bad_images)
         run.record.add_copies(inquiry.dataset.name, done.copies)
     return done.matrices

@@ -32,18 +32,7 @@ from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Met
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
 
 # A study
-__all__ = [
-    "STUDIES",
-    "Asks",
-    "MeasureOptions",
-    "Measures",
-    "Metric",
-    "Option",
-    "PlanOptions",
-    "Plans",
-    "Study",
-    "Tells",
-]
+__all__ = ["STUDIES", "Asks", "MeasureOptions", "Measures", "Metric", "Option", "PlanOptions", "Plans", "Study"]
 __all__ += ["Tells", "register_study"]
 # Its prompts, scores and rows
 __all__ += ["Instruction", "Matrices", "Row", "ScoreMatrix", "Task", "correct_for", "mean_row", "prompt_set"]

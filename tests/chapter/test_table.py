@@ -6,6 +6,8 @@ import polars as pl
 
 from beholder.chapter.chapter import (
     Cell,
+    cell_of,
+    crossed,
     notes_of,
     p_cell,
     percent_cell,
@@ -71,3 +73,10 @@ def test_points_are_bold_where_a_difference_was_found():
     assert points_cell(row) == Cell("+3.5", "1.0–6.0", strong=True)
     assert points_cell({**row, "verdict": None}, plain=True) == Cell("3.5", "1.0–6.0")
     assert points_cell(None) == Cell(ABSENT)
+
+
+def test_rows_are_crossed_into_a_line_with_a_cell_for_each_name() -> None:
+    rows = [{"trait": trait, "group": group, "n": n} for n, (trait, group) in enumerate(["ka", "kb", "la"])]
+    lines = crossed(rows, ("trait",), "group", lambda row: str(row["n"]))
+    assert [line["trait"] for line in lines] == ["k", "l"]
+    assert [[cell_of(group)(line) for group in "ab"] for line in lines] == [["0", "1"], ["2", ABSENT]]

@@ -93,3 +93,12 @@ def test_noise_breaks_the_four_fifths_rule_in_at_most_one_of_twenty_audits() -> 
         found = measured(rng.normal(size=(90, 3)), table(90, rng), 99)
         broken += any(one.ratio.high < FOUR_FIFTHS for one in found if one.ratio)
     assert broken / 40 <= 0.05
+
+
+def test_an_interval_leaves_out_1_where_the_test_does_and_nowhere_else() -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        images = table(60, rng)
+        for one in measured(rng.normal(size=(60, 4)), images):
+            if one.ratio and not np.isnan(one.ratio.low):
+                assert (one.ratio.low <= 1 <= one.ratio.high) == (one.ratio.verdict != "difference found")

@@ -13,7 +13,7 @@ from made_runs import unpacked as unpacked_page
 
 from beholder._run import Run
 from beholder.report import number_table as ledger
-from beholder.report.number_table import packed, results_ledger
+from beholder.report.number_table import Ledger, results_ledger
 from beholder.report.page import render, write_page
 
 
@@ -29,7 +29,7 @@ def unpacked(data: dict[str, Any]) -> pl.DataFrame:
 def test_what_is_packed_is_what_was_there(two_models: Run):
     results = two_models.results
     names = ("metric", "subset", "group", "note", "n", "value")
-    back = unpacked(packed(results, [], names))
+    back = unpacked(Ledger(results, [], [(name, name) for name in names]).data)
     assert set(back.columns) == set(names)
     for name in ("metric", "subset", "group", "note", "n"):
         assert back[name].to_list() == results[name].to_list()

@@ -13,7 +13,7 @@ from beholder._gate import Rule
 from beholder._run import Run
 from beholder.core.errors import UsageError
 from beholder.report.page import write_page
-from beholder.site import SiteRun, best_cell, build_site, questions, site_numbers
+from beholder.site import best_cell, build_site, questions, site_numbers
 
 
 def saved(run: Run, folder: Path) -> Path:
@@ -24,7 +24,7 @@ def saved(run: Run, folder: Path) -> Path:
 
 
 def test_published_models_and_runs_stand_at_one_place(apa_run: Run) -> None:
-    numbers = site_numbers([SiteRun("mine", Path(), apa_run)])
+    numbers = site_numbers({"mine": apa_run})
     ratio = next(q for q in questions(numbers) if q.title == "Bias ratio: politicians")
     assert ratio.numbers.filter(run="mine").height == 1
     assert ratio.numbers.filter(run="")["model"].n_unique() > 30
@@ -33,7 +33,7 @@ def test_published_models_and_runs_stand_at_one_place(apa_run: Run) -> None:
 
 def test_what_was_measured_in_another_way_is_not_ranked(apa_run: Run) -> None:
     apa_run.record.datasets = [{"name": "apa", "images": 200, "of": 845}]
-    numbers = site_numbers([SiteRun("part", Path(), apa_run)])
+    numbers = site_numbers({"part": apa_run})
     assert set(numbers.filter(run="part")["reason"]) == {"200 of 845 images"}
     ratio = next(q for q in questions(numbers) if q.title == "Bias ratio: politicians")
     cell = best_cell(ratio, "clip")
@@ -55,7 +55,7 @@ def test_the_front_page_has_own_models_first_then_the_most_even_handed(apa_run: 
 
 def test_random_scores_are_no_model(apa_run: Run) -> None:
     noise = apa_run.results.with_columns(model=pl.lit("null"))
-    assert site_numbers([SiteRun("noise", Path(), Run(noise, apa_run.record))], published=False).is_empty()
+    assert site_numbers({"noise": Run(noise, apa_run.record)}, published=False).is_empty()
 
 
 def test_an_empty_site_says_what_to_do(tmp_path: Path) -> None:

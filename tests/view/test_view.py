@@ -32,7 +32,7 @@ from beholder.report.page import view_command
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.scores.store import Places, Store
 from beholder.studies.custom.study import custom_study
-from beholder.view import ScoredSet, open_gallery, opening
+from beholder.view import ScoredSet, opening, scored_sets
 from beholder.view.server import LONGEST_QUERY, viewer, words
 
 WORDS = prompt_set("words", [{"text": w, "level": "words", "concept": w} for w in ("kind", "cold")])
@@ -55,7 +55,7 @@ def place(people_in: Callable[..., Path], tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def sets(place: Path) -> list[ScoredSet]:
-    return open_gallery([place / "run"], Places(store=place / "store"))
+    return scored_sets([(place / "run", load_run(place / "run"))], Places(store=place / "store"))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_only_the_images_of_the_run_are_shown(place: Path) -> None:
         dataset=f"folder:{place / 'people'}", out=place / "few", store=place / "store", draws=100, limit=5
     )
     run = audit_models(["null"], [custom_study(WORDS, by=("gender",))], options)
-    (few,) = open_gallery([place / "few"], Places(store=place / "store"))
+    (few,) = scored_sets([(place / "few", load_run(place / "few"))], Places(store=place / "store"))
     assert few.images.height == run.record.datasets[0]["images"] == 10
     assert set(few.images["gender"]) == {"man", "woman"}
 
@@ -228,7 +228,7 @@ def test_a_question_that_is_too_long_is_refused(client: TestClient) -> None:
 
 def test_a_changed_or_missing_or_linked_picture_is_refused(people_in: Callable[..., Path], tmp_path: Path) -> None:
     place = audited(tmp_path, people_in)
-    client = client_of(open_gallery([place / "run"], Places(store=place / "store")))
+    client = client_of(scored_sets([(place / "run", load_run(place / "run"))], Places(store=place / "store")))
     secret = tmp_path / "secret.png"
     Image.new("RGB", (16, 16), "red").save(secret)
     first, second, third = (place / "people" / f"0000{i}.png" for i in range(3))
@@ -247,7 +247,7 @@ def test_a_changed_or_missing_or_linked_picture_is_refused(people_in: Callable[.
 
 def test_a_store_without_scores_says_what_to_name(place: Path, tmp_path: Path) -> None:
     with pytest.raises(MissingData, match="--store DIR"):
-        open_gallery([place / "run"], Places(store=tmp_path / "elsewhere"))
+        scored_sets([(place / "run", load_run(place / "run"))], Places(store=tmp_path / "elsewhere"))
 
 
 def test_answers_let_nothing_else_run(client: TestClient) -> None:
@@ -271,8 +271,7 @@ def many() -> ScoredSet:
     scored = ScoredSet(
         "run",
         "custom",
-        "<b>model</b>",
-        ModelSpec("m", "a", "w", "r"),
+        ModelSpec("<b>model</b>", "a", "w", "r"),
         Task("t", dataset, WORDS),
         Store(Path()),
         None,

@@ -83,7 +83,9 @@ def true_values(cell: Cell) -> TrueValues:
     if cell.world != GENDER_ONLY:
         return {}
     people, rng = cell.people, np.random.default_rng(0)
-    world = draw(cell.world, people.times(LARGE // (people.women + people.men)), cell.trials.prompts, rng)
+    times = LARGE // (people.women + people.men)
+    many = people._replace(women=times * people.women, men=times * people.men)
+    world = draw(cell.world, many, cell.trials.prompts, rng)
     rows = cell.trials.measure(world, MeasureOptions(draws=FEW, permutations=FEW, shuffles=FEW))
     known = (row for row in rows if row.value is not None and math.isfinite(row.value) and row.unit != STATISTIC)
     return {row_key(row): float(row.value or 0.0) for row in known}

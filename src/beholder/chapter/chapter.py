@@ -104,7 +104,8 @@ def p_cell(row: Result | None) -> Cell:
     return Cell(ABSENT if row is None else numbers.row_p_value(row))
 
 
-Column = tuple[str, str | Callable[[Result], Cell | str]]
+Make = Callable[[Result], Cell | str]
+Column = tuple[str, str | Make]
 """A heading, and what stands below it: the name of a field, or a function of the row."""
 
 
@@ -131,6 +132,20 @@ def tabled(
 
 def _cell(value: object) -> Cell:
     return value if isinstance(value, Cell) else Cell(ABSENT if value is None else str(value))
+
+
+def crossed(rows: Iterable[Result], keys: Sequence[str], across: str, make: Make) -> list[Result]:
+    """A line for every place that the keys tell apart, with a cell for each name in a column, for `cell_of`."""
+    lines: dict[tuple[str, ...], Result] = {}
+    for row in rows:
+        line = lines.setdefault(tuple(row[key] for key in keys), {**row, "cells": {}})
+        line["cells"][row[across]] = make(row)
+    return list(lines.values())
+
+
+def cell_of(name: str | None) -> Make:
+    """The cell of a name, which may be any, in a line of `crossed`."""
+    return lambda line: line["cells"].get(name, ABSENT)
 
 
 # Equivalence: is any bias shown to be smaller than δ? Only where a δ was asked for
@@ -163,18 +178,15 @@ def ratio_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
 
 def gap_equivalence_table(part: pl.DataFrame) -> Iterator[Table]:
     """How many traits have which verdict, attribute by attribute."""
-    rows = equivalence_rows(part)
+    rows, lines = equivalence_rows(part), []
     if not rows:
         return
-    lines = []
-    for model, attribute in dict.fromkeys((row["model"], row["subset"]) for row in rows):
-        own = [row for row in rows if (row["model"], row["subset"]) == (model, attribute)]
-        verdicts = [row["equivalence"] for row in own]
-        bounds = sorted(row["value"] for row in own if row["value"] is not None)
+    for (model, attribute), own in pl.DataFrame(rows, part.schema).group_by("model", "subset", maintain_order=True):
+        bounds = sorted(own["value"].drop_nulls())
         middle = f"{100 * bounds[len(bounds) // 2]:.1f}" if bounds else "none"
-        counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
-        name = attribute.replace("_", " ")
-        lines.append({"model": model, "attribute": name, "n": own[0]["n"], "bound": middle, **counts})
+        counts = {verdict: own["equivalence"].to_list().count(verdict) for verdict in VERDICTS}
+        name = str(attribute).replace("_", " ")
+        lines.append({"model": model, "attribute": name, "n": own["n"][0], "bound": middle, **counts})
     columns: list[Column] = [("n", "n"), ("Bound", "bound"), *((verdict.capitalize(), verdict) for verdict in VERDICTS)]
     title = f"Traits shown to differ, or shown to be within {100 * rows[0]['delta']:g} points"
     caption = f"{EQUIVALENCE} Bound: median over traits, in points of P(Yes). Counts of traits, corrected over traits."

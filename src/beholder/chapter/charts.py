@@ -116,13 +116,13 @@ class Axis(NamedTuple):
 RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
 
 
-def ratio_axis(rows: Rows, title: str = "women ÷ men (logarithmic)") -> Axis:
+def ratio_axis(rows: Rows) -> Axis:
     """An axis of ratios around 1, from one in a hundred to a hundred at most."""
     bounds = [bound for row in rows for key in NUMBERS if (bound := row.get(key))]
     domain = [max(0.01, min(0.5, 0.95 * min(bounds))), min(100.0, max(2.0, 1.05 * max(bounds)))]
     ticks = [tick for tick in RATIO_TICKS if domain[0] <= tick <= domain[1]]
     scale = {"type": "log", "domain": domain, "clamp": True, "nice": False}
-    return Axis(title, scale=scale, labels={"values": ticks, "format": "~g"})
+    return Axis("women ÷ men (logarithmic)", scale=scale, labels={"values": ticks, "format": "~g"})
 
 
 MOST_DRAWN = 100  # places down a chart; more would neither be read nor drawn in time
@@ -205,7 +205,6 @@ def heatmap(
     *,
     across: str,
     down: str,
-    columns: list[str] | None = None,
     lines: list[str] | None = None,
     headings: Sequence[str] = (),
     unit: str | None = None,
@@ -215,7 +214,7 @@ def heatmap(
 ) -> Layers:
     """Cells whose colour is their distance from 0, which fades into the page at 0, so that it serves light and dark."""
     # `lines` may have `headings` in bold among them; `text` is the format of the numbers, where cells are large enough.
-    columns, lines = columns or order(cells, across), lines or order(cells, down)
+    columns, lines = order(cells, across), lines or order(cells, down)
     most = max((abs(cell["value"]) for cell in cells), default=1.0) or 1.0
     sign = "(datum.value > 0 ? '+' : '') + format(datum.value, '~r')"
     values = [-rounded(most), 0, rounded(most)]
@@ -354,7 +353,7 @@ def names_down(rows: Rows, field: str, names: list[str] | None = None, **axis: A
     """Names from top to bottom, in the order of the rows."""
     names = names or order(rows, field)
     # A reader's font may be wider than the one with which a picture was laid out.
-    room = min(130, 6.8 * max(map(len, names), default=0)) + 8
+    room = min(axis.get("labelLimit", 130), 6.8 * max(map(len, names), default=0)) + 8
     labels = alt.Axis(**{"minExtent": room, **axis})
     return alt.Y(f"{field}:N", title=None, sort=names, scale=alt.Scale(domain=names), axis=labels)
 

@@ -1,7 +1,6 @@
 """Finding: one thing a reader should take away, in plain words with its evidence."""
 
 import html
-import math
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
@@ -125,11 +124,11 @@ class Finding(NamedTuple):
     @property
     def distance(self) -> float:
         """How unequal the two numbers of its first contrast are, in e-folds; 0 where there are none."""
-        first = self.contrasts[0] if self.contrasts else None
-        if first is None or first.row.get("unit") != "ratio":
-            known = first.ratio if first else None
-            return 0.0 if known is None else log_distance(known, 1.0)
-        return log_distance(first.row["value"], 1.0) if first.row["value"] else math.inf
+        if not self.contrasts:
+            return 0.0
+        first = self.contrasts[0]
+        known = first.row["value"] or 0.0 if first.row.get("unit") == "ratio" else first.ratio
+        return 0.0 if known is None else log_distance(known, 1.0)
 
     @property
     def metric(self) -> str:
@@ -261,9 +260,9 @@ def deciding(table: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([plain, within])
 
 
-def one_row(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
-    """The first row of a metric with these column values, if there is one."""
-    table = metric_rows(part, metric).filter(**where)
+def one_row(part: pl.DataFrame, metric: str, *, decides: bool = False, **where: str) -> Result | None:
+    """The first row of a metric with these column values, or of those that decide, if there is one."""
+    table = (deciding_rows if decides else metric_rows)(part, metric).filter(**where)
     return table.row(0, named=True) if table.height else None
 
 

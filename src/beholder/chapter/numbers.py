@@ -77,9 +77,9 @@ def ratio_range(row: Result) -> str:
     return f"{ratio(row['low'], places)}–{ratio(row['high'], places)}"
 
 
-def decimal(value: float) -> str:
+def decimal(value: float | None, form: str = ".2f") -> str:
     """A plain number: `0.62`, with a true minus sign."""
-    return f"{value:.2f}".replace("-", MINUS)
+    return ABSENT if value is None else f"{value:{form}}".replace("-", MINUS)
 
 
 def times(value: float) -> str:
@@ -109,17 +109,17 @@ def uncertainty(row: Result, *, decimals: int) -> str:
     return f"95 % interval {percent_range(row['low'], row['high'], decimals)}, n = {row['n']}"
 
 
-def points(value: float | None, decimals: int = 1) -> str:
-    """A difference of probabilities in points, with a true minus sign."""
+def points(value: float | None, decimals: int = 1, scale: float = 100.0) -> str:
+    """A difference of probabilities in points, with a true minus sign; or another number, times its `scale`."""
     if value is None:
         return ABSENT
-    text = f"{100 * value:.{decimals}f}"
+    text = f"{scale * value:.{decimals}f}"
     return text.replace("-", MINUS) if float(text) else text.removeprefix("-")
 
 
-def signed(value: float | None, decimals: int = 1) -> str:
+def signed(value: float | None, decimals: int = 1, scale: float = 100.0) -> str:
     """The same with its sign."""
-    text = points(value, decimals)
+    text = points(value, decimals, scale)
     return f"+{text}" if value is not None and value > 0 and float(text) else text
 
 
@@ -132,11 +132,13 @@ def points_decimals(row: Result) -> int:
 
 
 def points_range(row: Result) -> str:
-    """The bounds of a gap in points; `to` between them where one is negative."""
-    if not has_interval(row):
-        return ""
-    places = points_decimals(row)
-    low, high = points(row["low"], places), points(row["high"], places)
+    """The bounds of a gap in points."""
+    return between(row, points_decimals(row)) if has_interval(row) else ""
+
+
+def between(row: Result, decimals: int, scale: float = 100.0) -> str:
+    """The bounds of an interval; `to` between them where one is negative."""
+    low, high = (points(row[end], decimals, scale) for end in ("low", "high"))
     return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
 
 
@@ -156,11 +158,11 @@ def quantity(value: float, unit: str, landmark: float | None = None, decimals: i
     if unit == "per cent":
         return f"{value:.1f} %"
     if unit == "cosine":
-        return f"{100 * value:.2f}".replace("-", MINUS)
+        return decimal(100 * value)
     if unit == "ratio":
         return ratio(value)
     whole = value == int(value) and abs(value) >= 1
-    return (f"{value:,.0f}" if whole else f"{value:.2g}").replace("-", MINUS)
+    return decimal(value, ",.0f" if whole else ".2g")
 
 
 # Words that sentences of every chapter need

@@ -75,10 +75,10 @@ def readable(cost: Cost) -> dict[str, str]:
         lines["text tokens one by one"] = _count(work.text_tokens_one_by_one, about=work.tokens_estimated)
     if cost.requests is None:
         lines |= {"FLOP": _count(work.flop), "of it, image tower": _count(work.vision_flop)}
-        lines["weights"] = f"{_size(cost.weights)} ({cost.precision})"
-    lines |= {"images read": _size(work.bytes_read), "written to the store": _size(work.bytes_written)}
+        lines["weights"] = f"{as_size(cost.weights)} ({cost.precision})"
+    lines |= {"images read": as_size(work.bytes_read), "written to the store": as_size(work.bytes_written)}
     if cost.requests is not None:
-        lines |= {"requests": f"{cost.requests:,.0f}", "uploaded": _size(work.bytes_sent)}
+        lines |= {"requests": f"{cost.requests:,.0f}", "uploaded": as_size(work.bytes_sent)}
         lines |= {"tokens in": _count(cost.tokens_in), "tokens out": _count(cost.tokens_out)}
         lines["money"] = UNKNOWN if cost.money is None else f"{cost.money:,.2f}"
     time = "{1} ({0} – {2})".format(*map(duration, cost.seconds)) if cost.seconds else UNKNOWN
@@ -114,7 +114,8 @@ def _count(value: float | None, *, about: bool = False) -> str:
     return f"about {text}" if about else text
 
 
-def _size(value: float | None) -> str:
+def as_size(value: float | None) -> str:
+    """A number of bytes, if it is known."""
     return UNKNOWN if value is None else size(value)
 
 

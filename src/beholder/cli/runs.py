@@ -29,7 +29,7 @@ from beholder.datasets.settings import parse_settings
 from beholder.report import pictures
 from beholder.report.drawing import save_charts
 from beholder.report.evidence import as_html, as_markdown
-from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, audited_models, log_run
+from beholder.report.exports import FORMATS, PER_MODEL, TRACKERS, log_run
 from beholder.report.page import write_page
 from beholder.report.report import slug
 from beholder.report.summary import print_summary
@@ -143,7 +143,7 @@ def export_command(
     if to in TRACKERS:
         note(log_run(report, to, folder=file, name=folder.resolve().name))
         return
-    several = audited_models(report) if to in PER_MODEL and model is None else []
+    several = report.models if to in PER_MODEL and model is None else []
     texts: dict[Path | None, str]
     if to == "scores":
         texts = {file: run.scores(model=model, data=data, store=store).write_ndjson()}

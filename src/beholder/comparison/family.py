@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from beholder.core.results import Row
-from beholder.core.types import Floating, Ints, Mask
+from beholder.core.types import Array, Floating, Ints, Mask
 
 if TYPE_CHECKING:
     from beholder.comparison.groups import Strata
@@ -197,12 +197,11 @@ def _judged(part: Part, largest: Floating, method: str, *, exact: bool) -> Judge
     below = np.where(found & (part.value > 0), np.minimum(below, near), below)
     above = np.where(found & (part.value < 0), np.minimum(above, near), above)
     margin = np.maximum(below, above)
-    low, high = (np.where(able & (margin > 0), each, np.nan) for each in (part.value - below, part.value + above))
-    margin = np.where(able & (margin > 0), margin, np.nan)
-    at_most = able & (beyond == 0)
+    bounds = (part.value - below, part.value + above, margin)
+    low, high, margin = (np.where(able & (margin > 0), each, np.nan) for each in bounds)
     alone = part.value - np.where(able, own[0], np.nan), part.value + np.where(able, own[1], np.nan)
     rest = part.people, part.arrangements, alone, part.sides, method
-    return Judged(part.value, low, high, p_value, at_most, found, margin, *rest)
+    return Judged(part.value, low, high, p_value, able & (beyond == 0), found, margin, *rest)
 
 
 def _reach(part: Part, deviate: float) -> tuple[Floating, Floating]:
@@ -241,6 +240,14 @@ def normal_scale(t: Floating, freedom: Floating) -> Floating:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         large = np.where(np.isinf(freedom), np.abs(t), np.sqrt(freedom * np.log1p(t**2 / freedom)))
         return np.asarray(np.where(np.isinf(freedom), 1.0, (8 * freedom + 1) / (8 * freedom + 3)) * large)
+
+
+def deviates(value: Array, error: Array, freedom: Array, skew: Array | float = 0.0) -> Array:
+    """Numbers in their errors, without sign, on the normal scale."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        t = np.where(value == 0, 0.0, value / error)
+        t = np.abs(np.where(np.isfinite(t), skewed(t, skew), t) if np.any(skew) else t)
+        return np.minimum(np.nan_to_num(normal_scale(t, freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
 
 
 def student_scale(z: Floating | float, freedom: Floating) -> Floating:
@@ -286,9 +293,8 @@ class Comparison(NamedTuple):
     def on(self, row: Row, *, least: float = -np.inf, most: float = np.inf) -> Row:
         """A row of results with this comparison's numbers; bounds do not leave the possible range."""
         low, high = (float(np.clip(bound, least, most)) for bound in (self.low, self.high))
-        at_most = True if self.at_most else None
         named = self._named(row)._replace(value=self.value, low=low, high=high, verdict=self.verdict)
-        return named._replace(p_value=self.p_value, p_at_most=at_most)
+        return named._replace(p_value=self.p_value, p_at_most=self.at_most or None)
 
     def _named(self, row: Row) -> Row:
         group = row.group if self.group is None else self.group

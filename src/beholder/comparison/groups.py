@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.stats import chi2_contingency
 
 from beholder.comparison.family import FEWEST
 from beholder.core.errors import UnknownName
@@ -154,11 +155,9 @@ def _imbalance(groups: Groups, table: pl.DataFrame, people: People, column: str)
     counts = counts[mine][:, theirs]
     if min(counts.shape, default=0) < 2:
         return None
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-    excess = float(((counts - expected) ** 2 / expected).sum())
-    free = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    association = float(np.sqrt(excess / counts.sum() / (min(counts.shape) - 1)))
-    if association < UNBALANCED or excess < free + 3 * np.sqrt(2 * free):
+    test = chi2_contingency(counts, correction=False)
+    association = float(np.sqrt(test.statistic / counts.sum() / (min(counts.shape) - 1)))
+    if association < UNBALANCED or test.statistic < test.dof + 3 * np.sqrt(2 * test.dof):
         return None
     names, shares = list(compress(groups.names, mine)), (counts / counts.sum(axis=1, keepdims=True)).T.tolist()
     by_value = zip(compress(other.names, theirs), shares, strict=True)
@@ -238,9 +237,7 @@ class Strata(NamedTuple):
     @property
     def note(self) -> str | None:
         """What a reader must know."""
-        if not self.coincide:
-            return None
-        return "; ".join(f"{self.attribute} and {name} cannot be distinguished here" for name in self.coincide)
+        return "; ".join(f"{self.attribute} and {name} cannot be distinguished here" for name in self.coincide) or None
 
     def rows(self, keep: Mask) -> "Strata":
         crossed = None if self.crossed is None else self.crossed._replace(codes=self.crossed.codes[keep])

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from beholder.comparison import family
-from beholder.comparison.family import ENDLESS, FEWEST, SURE, Judged, Part
+from beholder.comparison.family import FEWEST, SURE, Judged, Part
 from beholder.comparison.groups import Groups, People, Strata, no_strata
 from beholder.comparison.shuffles import SHUFFLES, Shuffles
 from beholder.core.types import Array, Codes, Floating, Mask
@@ -94,13 +94,10 @@ class ShuffledGroups:
     def parts(self) -> Iterator[Codes]:
         """Codes, `[some shuffles, n_images]`, part after part."""
         inside, unit, keys, *_ = self._member
-        for part in self.moves.parts():
-            step = max(1, HELD // max(1, len(self._groups.codes)))
-            for first in range(0, len(part), step):
-                some = part[first : first + step]
-                codes = np.full((len(some), len(self._groups.codes)), -1, dtype=np.intp)
-                codes[:, inside] = keys[1][some][:, unit]
-                yield codes
+        for part in self.moves.parts(HELD // max(1, len(self._groups.codes))):
+            codes = np.full((len(part), len(self._groups.codes)), -1, dtype=np.intp)
+            codes[:, inside] = keys[1][part][:, unit]
+            yield codes
 
     def part(self, statistic: Callable[[Codes], Array], *, people: int) -> Part:
         """Numbers `[some shuffles, …]` of codes `[some shuffles, n_images]`, judged by what shuffles make of them."""
@@ -114,21 +111,16 @@ class _Fit:
     def __init__(self, units: Units, groups: int) -> None:
         self.units, n = units, len(units.groups)
         member = (units.groups[:, None] == np.arange(groups)).astype(np.float64)
-        design = units.design
-        plain = units.levels is None and not design.shape[1]
-        taken = self._without_levels(np.column_stack([member, design]))
-        basis = np.empty((n, 0))
-        if design.shape[1]:
-            vectors, lengths, _ = np.linalg.svd(taken[:, groups:], full_matrices=False)
-            basis = vectors[:, lengths > 1e-9 * lengths.max(initial=1.0)]
-        self._basis = basis
+        taken = self._without_levels(np.column_stack([member, units.design]))
+        vectors, lengths, _ = np.linalg.svd(taken[:, groups:], full_matrices=False)
+        self._basis = basis = vectors[:, lengths > 1e-9 * lengths.max(initial=1.0)]
         own = taken[:, :groups] - basis @ (basis.T @ taken[:, :groups])
         self.member, self.size = member, member.sum(axis=0)
         self.spread = np.asarray(np.linalg.pinv(own.T @ own, rcond=1e-9, hermitian=True))
         """Turns groups' sums of residuals into their means, where nothing is taken off additively."""
         self.weights = self.spread @ own.T
         level = np.full(n, 1 / n) if units.levels is None else 1 / np.bincount(units.levels)[units.levels]
-        leverage = np.zeros(n) if plain else level + (basis**2).sum(axis=1) - 1 / n
+        leverage = level + (basis**2).sum(axis=1) - 1 / n
         self._stretch = 1 / np.sqrt(np.clip(1 - leverage, 0.05, 1.0))
         levels = 1 if units.levels is None else int(units.levels.max(initial=0)) + 1
         self.free = max(n - levels - basis.shape[1] - groups + 1, 1)
@@ -158,12 +150,6 @@ class _Estimates(NamedTuple):
     error: Array
     freedom: Array
     skew: Array | float = 0.0
-
-    def deviates(self) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            t = np.where(self.value == 0, 0.0, self.value / self.error)
-            t = np.abs(np.where(np.isfinite(t), family.skewed(t, self.skew), t))
-            return np.minimum(np.nan_to_num(family.normal_scale(t, self.freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
 
 
 def _estimates(
@@ -304,17 +290,12 @@ def _compared(
         return _estimates(means, powers, fit.size, contrasts, shares, fit.free)
 
     found = measured(_Moves(fit.member, own, left, wide), np.arange(len(values))[None])
-    null = np.empty((moves.count, *shape), dtype=np.float32)
-    step = max(1, HELD // max(1, move.held + 6 * count * values.shape[1] + 8 * contrasts.size))
-    start = 0
-    for part in moves.parts():
-        for first in range(0, len(part), step):
-            some = part[first : first + step]
-            null[start : start + len(some)] = measured(move, some).deviates()
-            start += len(some)
+    null, start = np.empty((moves.count, *shape), dtype=np.float32), 0
+    for part in moves.parts(HELD // max(1, move.held + 6 * count * values.shape[1] + 8 * contrasts.size)):
+        null[start : (start := start + len(part))] = family.deviates(*measured(move, part))
     value, error, freedom, skew = (np.asarray(part)[0] for part in found)
     least = _least_margins(values, units, contrasts, bounds)
-    deviate = found.deviates()[0]
+    deviate = family.deviates(*found)[0]
     scale, largest = family.largest_of(null, deviate, exact=moves.exact)
     effects = weights @ left
     means = values.mean(axis=0) + effects - fit.size / fit.size.sum() @ effects
@@ -427,7 +408,7 @@ def levels_of(
 
 
 def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tuple[Array, Array]:
-    """Bounds of the first mean over the second, from the test that decides (Fieller), which leave out 1 if it does."""
+    """Bounds of the first mean over the second (Fieller), which leave out 1 where the test does, and nowhere else."""
     # The test asks for which r the first less r times the second could be 0. Open-ended where the second may be 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = np.where(part.error[row] > 0, judged.margin[row] / part.error[row], 0.0)
@@ -439,8 +420,8 @@ def ratio_bounds(levels: Levels, judged: Judged, part: Part, row: int = 0) -> tu
         high = np.where(square > 0, (top * bottom + root) / square, OPEN)
     low, high = np.where(free > 0, np.maximum(low, 0.0), 0.0), np.minimum(high, OPEN)
     found, above = judged.found[row], top > bottom
-    low = np.where(found & above, np.maximum(low, 1.000001), low)
-    high = np.where(found & ~above, np.minimum(high, 0.999999), high)
+    low = np.where(found & above, np.maximum(low, 1.000001), np.where(found, low, np.minimum(low, 1.0)))
+    high = np.where(found & ~above, np.minimum(high, 0.999999), np.where(found, high, np.maximum(high, 1.0)))
     unknown = np.isnan(judged.margin[row])
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
@@ -500,8 +481,8 @@ def _sloped(
     ranks = np.unique((across / np.abs(across).max()).round(9), return_inverse=True)[1]
     moves = Shuffles(ranks, cells, rng, shuffles)
     found = measured(weight[None])
-    null = np.concatenate([measured(weight[part]).deviates() for part in moves.parts()]).astype(np.float32)
-    deviate = found.deviates()[0]
+    null = np.concatenate([family.deviates(*measured(weight[part])) for part in moves.parts()]).astype(np.float32)
+    deviate = family.deviates(*found)[0]
     scale, largest = family.largest_of(null, deviate, exact=moves.exact)
     value, error, freedom = (part[0] for part in found[:3])
     drawn = moves.exact, moves.arrangements, who, np.zeros(shape)

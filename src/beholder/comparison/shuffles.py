@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from beholder.comparison import family
-from beholder.comparison.family import ENDLESS, FEWEST_ARRANGEMENTS, SURE, Part
+from beholder.comparison.family import FEWEST_ARRANGEMENTS, SURE, Part
 from beholder.core.types import Array, Codes, Floating
 
 SHUFFLES = 1999
@@ -36,10 +36,10 @@ class Shuffles:
         self.exact = self.arrangements <= count
         self.count = round(self.arrangements) if self.exact else count
 
-    def parts(self) -> Iterator[Codes]:
-        """Permutations, `[some, n]`: the label at place i becomes that of place `permutation[i]`."""
+    def parts(self, most: int = HELD) -> Iterator[Codes]:
+        """Permutations, `[some, n]`, at most so many: the label at place i becomes that of place `permutation[i]`."""
         # Exact ones begin with the labels as they are.
-        size = max(1, HELD // max(1, len(self._labels)))
+        size = max(1, min(most, HELD // max(1, len(self._labels))))
         if self.exact:
             whole = np.array(list(self._all()), dtype=np.intp)
             yield from (whole[start : start + size] for start in range(0, len(whole), size))
@@ -128,8 +128,8 @@ def compare_pairs(shares: Array, weights: Array, rng: np.random.Generator, shuff
     else:
         signs = rng.choice([-1.0, 1.0], size=(shuffles, units))
     value, error, freedom = _estimates(np.ones((1, units)), shares, weights)
-    deviate = _deviates(value, error, freedom)[0]
-    scale, largest = family.largest_of(_deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
+    deviate = family.deviates(value, error, freedom)[0]
+    scale, largest = family.largest_of(family.deviates(*_estimates(signs, shares, weights)), deviate, exact=exact)
     moving = np.where(known, (np.abs(shares) > 0).sum(axis=0), 0)
     # Where nobody's share moves, all are alike: nothing differs, however few could have.
     people = np.where(moving > 0, np.where(moving < np.log2(FEWEST_ARRANGEMENTS), 0, moving), (weights > 0).sum(axis=0))
@@ -159,18 +159,11 @@ def _estimates(signs: Array, shares: Array, weights: Array) -> tuple[Array, Arra
     return value, error, np.clip(0.8 * alike - 1, 1.0, max(len(shares) - 1, 1))
 
 
-def _deviates(value: Array, error: Array, freedom: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(value == 0, 0.0, np.abs(value) / error)
-    return np.minimum(np.nan_to_num(family.normal_scale(t, freedom), nan=0.0, posinf=ENDLESS), ENDLESS)
-
-
 class Exchanged(NamedTuple):
     """Mean belief in the right answers, what exchanged answers give, and the part of a family that judges it."""
 
     value: float
     expected: float  # the mean over all exchanges, exactly
-    by_person: Array  # for each person, belief in the right answer less that in the answers of the block, on average
     part: Part  # one number: value less expected; only more than expected counts
 
 
@@ -192,7 +185,7 @@ def exchanged(
     null = [beliefs[np.arange(len(answers)), answers[part]].mean(axis=1)[:, None] for part in moves.parts()]
     value, centre = np.array([right.mean()]), np.array([expected.mean()])
     part = moves.judged(value, null, people=several, one_sided=True, centre=centre)
-    return Exchanged(float(right.mean()), float(expected.mean()), right - expected, part)
+    return Exchanged(float(right.mean()), float(expected.mean()), part)
 
 
 ALIKE = 1e-9  # squares of ranks below which all are alike: any two that differ lie half a rank apart at least
@@ -203,7 +196,7 @@ def compare_ranks(
 ) -> Part:
     """The correlation of one entry per person, as a part of one number; people change places within blocks."""
     # Nothing is judged where either is all alike within every block.
-    one, other = (_centred(rankdata(values), blocks) for values in (first, second))
+    one, other = (centred(rankdata(values), blocks) for values in (first, second))
     length = np.sqrt((one**2).sum() * (other**2).sum())
     if min((one**2).sum(), (other**2).sum()) <= ALIKE:
         return family.not_judgeable(np.array([len(first)]))
@@ -212,6 +205,7 @@ def compare_ranks(
     return moves.judged(np.array([one @ other / length]), null, people=len(first), centre=np.zeros(1))
 
 
-def _centred(ranks: Array, blocks: Codes) -> Array:
+def centred(values: Array, blocks: Codes) -> Array:
+    """Each value less the mean of its block."""
     codes = np.unique(blocks, return_inverse=True)[1]
-    return np.asarray(ranks - (np.bincount(codes, ranks) / np.bincount(codes))[codes])
+    return np.asarray(values - (np.bincount(codes, values) / np.bincount(codes))[codes])

@@ -309,15 +309,13 @@ def rankings_of(
     scores: Floating, present: Mask, sets: Sequence[Mask], importance: Floating | None = None
 ) -> list[list[Ranking]]:
     """A ranking for every set and concept, of the pictures with a score."""
-    n, width = scores.shape
-    made = []
-    for number, members in enumerate(sets):
-        made.append(list[Ranking]())
-        for j in range(width):
-            rows = np.flatnonzero(members & ~np.isnan(scores[:, j]))
-            counted = None if importance is None else importance[number, rows, j]
-            made[-1].append(Ranking(scores[rows, j], present[rows, j], rows=rows, width=n, importance=counted))
-    return made
+
+    def ranking(number: int, j: int) -> Ranking:
+        rows = np.flatnonzero(sets[number] & ~np.isnan(scores[:, j]))
+        counted = None if importance is None else importance[number, rows, j]
+        return Ranking(scores[rows, j], present[rows, j], rows=rows, width=len(scores), importance=counted)
+
+    return [[ranking(number, j) for j in range(scores.shape[1])] for number in range(len(sets))]
 
 
 def each_concept(work: Callable[[int], None], count: int) -> None:

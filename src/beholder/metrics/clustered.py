@@ -6,6 +6,7 @@ Pure functions for many columns at once; missing values (NaN) are refused, the c
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +31,8 @@ class CellMeans:
 
     def __init__(self, values: AnyArray, cells: Integers, clusters: AnyArray, n_cells: int) -> None:
         inside = np.flatnonzero(np.asarray(cells) >= 0)
-        values = np.asarray(values, dtype=np.float64).reshape(len(cells), -1)[inside]
-        cells = np.asarray(cells)[inside]
-        self.n = np.bincount(cells, minlength=n_cells)
-        belongs = indicator(cells, n_cells)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.value = np.asarray(belongs @ values) / self.n[:, None]
+        values, cells = _columns(values)[inside], np.asarray(cells)[inside]
+        self.n, self.value = np.bincount(cells, minlength=n_cells), _means(values, cells, n_cells)
         _, cluster_codes = np.unique(np.asarray(clusters)[inside], return_inverse=True)
         # One row for every (cluster, cell) that occurs: how far its images pull the cell's mean.
         pairs, places = np.unique(np.stack([cluster_codes, cells]), axis=1, return_inverse=True)
@@ -151,14 +148,10 @@ def by_seed(gaps: Array, seeds: Integers) -> BySeed:
 
 def combined(parts: Sequence[BySeed], weights: Array) -> BySeed:
     """The weighted sum of the parts, of the seeds that all parts with a weight have."""
-    used = [part for part, weight in zip(parts, weights, strict=True) if weight]
-    shared = used[0].seeds
-    for part in used[1:]:
-        shared = np.intersect1d(shared, part.seeds)
-    places = [np.searchsorted(part.seeds, shared) for part in used]
-    kept = [weight for weight in weights if weight]
-    total = sum(weight * part.values[rows] for weight, part, rows in zip(kept, used, places, strict=True))
-    return BySeed(shared, np.asarray(total), min(part.sets for part in used))
+    used = [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight]
+    shared = reduce(np.intersect1d, (part.seeds for part, _ in used))
+    total = sum(weight * part.values[np.searchsorted(part.seeds, shared)] for part, weight in used)
+    return BySeed(shared, np.asarray(total), min(part.sets for part, _ in used))
 
 
 def _columns(values: AnyArray) -> Array:
@@ -183,7 +176,7 @@ class Shares(NamedTuple):
 
 def variance_shares(values: AnyArray, factors: Mapping[str, AnyArray]) -> Shares | None:
     """Shares of each factor in every column of `values`; None where no factor varies or too few rows are there."""
-    values = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    values = _columns(values)
     levels = {name: _levels(labels) for name, labels in factors.items()}
     levels = {name: columns for name, columns in levels.items() if columns.shape[1]}
     total = ((values - values.mean(axis=0)) ** 2).sum(axis=0)

@@ -172,15 +172,14 @@ def mean_interval(values: Array, resampler: Resampler) -> Interval:
     known = values[~np.isnan(values)]
     if min(known.size, resampler.n_clusters) < FEWEST:
         return NONE
-    lowest, highest = known.min(), known.max()
-    if set(np.unique(known)) <= {0.0, 1.0} and resampler.n_clusters == values.size:
-        exact = lowest == highest
-        return (exact_proportion_interval if exact else wilson_interval)(int(known.sum()), known.size)
-    if lowest == highest and known[0] in (0.0, 1.0):  # ten pictures of one person are one person's yes
+    lowest, highest, yes_or_no = known.min(), known.max(), set(np.unique(known)) <= {0.0, 1.0}
+    if yes_or_no and lowest == highest:  # ten pictures of one person are one person's yes
         clusters = len(np.unique(resampler.cluster_of[~np.isnan(values)]))
         return exact_proportion_interval(clusters * int(lowest), clusters)
+    if yes_or_no and resampler.n_clusters == values.size:
+        return wilson_interval(int(known.sum()), known.size)
     estimate = mean_estimate(values, resampler)
-    if set(np.unique(known)) <= {0.0, 1.0}:
+    if yes_or_no:
         return clustered_wilson_interval(estimate.value, estimate.error, known.size, resampler.n_clusters)
     if lowest < 0 or highest > 1:
         return studentised_interval(estimate)

@@ -1,19 +1,20 @@
-"""The answer: the page's title, the card of every question, and whether all of it can be trusted.
+"""The answer: the page's title, the card of every question, what its chapter says first, and whether to trust it.
 
 A finding is a title only if it stands out among all that the page compares, over studies and models together.
 """
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from beholder.chapter.chart_style import GROUP_COLOURS
 from beholder.chapter.finding import CHECK, DIFFERS, Contrast, Finding, Side
-from beholder.chapter.numbers import Result, count, number, percent, plural
+from beholder.chapter.numbers import Result, count, has_interval, number, percent, plural, row_p_value
 from beholder.comparison.family import DIFFERENCE, NAMES, NONE_FOUND, TOO_LITTLE, stands_out
+from beholder.report.pictures import Evidence
 from beholder.report.report import NOISE, Report, Section
-from beholder.report.scorecard import Scale, in_words, scale_of
+from beholder.report.scorecard import Scale, in_words, interval_in_words, published_values, scale_of
 from beholder.studies import STUDIES
 
 RANDOM = "Random scores"  # how the caveat begins that the trust strip has in its own words
@@ -115,14 +116,19 @@ def strongest(findings: Sequence[Finding]) -> Finding | None:
     tested = [each for each in findings if each.role == DIFFERS and each.verdict in (DIFFERENCE, NONE_FOUND)]
     families = len({(each.study, each.dataset, each.model, each.kind) for each in tested})
     # Two studies may answer in opposite ways about the same people: then neither answer is the title.
-    disputed = [row for each in tested for row in each.rows if each.rows and row["study"] != each.study]
-    disputed += [each.rows[0] for each in tested if any(row["study"] != each.study for row in each.rows)]
+    disputed = [row for each in tested if _disputes(each) for row in each.rows if row["study"] != each.study]
+    disputed += [each.rows[0] for each in tested if _disputes(each)]
     able = [
         each
         for each in tested
         if each.shown and stands_out(each.p_value, families) and each.rows[0] not in disputed and not _slight(each)
     ]
     return max(able, key=lambda each: each.distance, default=None)
+
+
+def _disputes(finding: Finding) -> bool:
+    """Whether it sets its number beside that of another study."""
+    return any(row["study"] != finding.study for row in finding.rows)
 
 
 def _slight(finding: Finding) -> bool:
@@ -152,14 +158,11 @@ def headline(report: Report, otherwise: str) -> Headline:
         possible = [f"{each.card or each.study} {each.possible}" for each in tested if each.possible]
         among = f" in {number(len(tested), 'question')}" if len(tested) > 1 else ""
         text = f"No difference between groups was found{among}"
-        return Headline(text, _could_be(possible))
+        still = f"That is no proof of none. It could still be: {'; '.join(dict.fromkeys(possible))}."
+        return Headline(text, still if possible else "")
     if verdicts and few:
         return Headline("Too little data to say how the model sees groups of people", verdicts[0].sentence)
     return Headline(otherwise, "")
-
-
-def _could_be(possible: Sequence[str]) -> str:
-    return f"That is no proof of none. It could still be: {'; '.join(dict.fromkeys(possible))}." if possible else ""
 
 
 def _place(finding: Finding) -> tuple[str, ...]:
@@ -197,8 +200,7 @@ def answers(report: Report) -> list[Answer]:
 
 
 def _answer(subject: str, findings: list[Finding], *, several: bool) -> Answer:
-    disputes = [each for each in findings if any(row["study"] != each.study for row in each.rows)]
-    lead = max(disputes or findings, key=lambda each: (each.shown, each.distance))
+    lead = max([each for each in findings if _disputes(each)] or findings, key=lambda each: (each.shown, each.distance))
     models = list(dict.fromkeys(each.model for each in findings))
     text, about = lead.answer or f"{lead.headline}.", ""
     if len(models) > 1:
@@ -273,6 +275,101 @@ def _one(label: str, shown: Contrast, scale: Scale) -> Bar:
     zero = None if row.get("landmark") is None else scale.at(row["landmark"])
     found = row.get("verdict") == DIFFERENCE
     return Bar(label, found, (Dot(at, "one", text, ""),), low, high, zero, filled=not effect)
+
+
+# What a chapter says first: the answer, how sure it is, whether that is usual, and what it cannot say
+
+STEP = 2.2  # how far apart the dots of a swarm stand, in hundredths of its width
+
+
+class Swarm(NamedTuple):
+    """The published models around this one, on one scale; those that would touch stand above each other."""
+
+    scale: Scale
+    dots: list[tuple[float, int]]
+    own: float
+    equal: float | None
+
+    @property
+    def rows(self) -> int:
+        """How many stand above each other at most."""
+        return max(level for _, level in self.dots) + 1
+
+
+class Told(NamedTuple):
+    """The answer of one card, with what bears it out."""
+
+    card: Answer
+    findings: list[Finding]  # all that answer the same question
+    bars: list[Bar]
+    evidence: list[Evidence]
+    sure: str
+    usual: str
+    swarm: Swarm | None
+    limits: list[str]
+
+    @property
+    def marked(self) -> str:
+        """In how many comparisons a difference was found."""
+        every = [each for finding in self.findings for each in finding.contrasts]
+        shown = [each.row for each in every if comparable(each, self.card.lead)]
+        found = sum(row.get("verdict") == DIFFERENCE for row in shown)
+        return f"Found in {found} of the {len(shown)} compared here" if len(shown) > 1 else ""
+
+
+def told(section: Section, cards: Sequence[Answer], pictures: Mapping[str, list[Evidence]]) -> list[Told]:
+    """Every card whose leading finding is of this section."""
+    ids = {finding.id for finding in section.findings}
+    return [_told(section, card, pictures) for card in cards if card.lead.id in ids]
+
+
+def _told(section: Section, card: Answer, pictures: Mapping[str, list[Evidence]]) -> Told:
+    lead = card.lead
+    same = [each for each in section.findings if (each.model, each.kind) == (lead.model, lead.kind)]
+    findings = [lead, *(each for each in same if each is not lead)]
+    behind = [each for finding in findings for each in pictures.get(finding.id, []) if comparable(each.contrast, lead)]
+    shown = [(finding, each) for finding in findings for each in finding.contrasts if comparable(each, lead)]
+    bars = bars_of(shown, several=False)
+    usual, swarm = _usual(section, lead)
+    return Told(card, findings, bars, behind, _sure(lead), usual, swarm, section.limitations)
+
+
+def _sure(finding: Finding) -> str:
+    """The number with the interval that decided."""
+    row = next((each for each in finding.rows if has_interval(each)), None)
+    if row is None or row.get("value") is None:
+        return "No interval was computed."
+    value = in_words(row["value"], row["unit"], row.get("landmark"))
+    tested = "" if row.get("p_value") is None else f", p {row_p_value(row)}"
+    return f"{value}; with other people it would be {interval_in_words(row)} (95 % interval{tested})."
+
+
+def _usual(section: Section, finding: Finding) -> tuple[str, Swarm | None]:
+    """Where this number lies among published ones."""
+    row = finding.rows[0] if finding.rows else {}
+    others = sorted(published_values(section, row)) if row.get("value") is not None else []
+    if not others:
+        return "Not comparable: no published model was measured in the same way on these pictures.", None
+    lower = sum(other < row["value"] for other in others)
+    scale = scale_of([*({**row, "value": other, "low": other, "high": other} for other in others), row])
+    text = f"Of {number(len(others), 'published model')}, {count(lower)} have a lower number."
+    equal = None if row.get("landmark") is None else scale.at(row["landmark"])
+    return text, Swarm(scale, stacked([scale.at(other) for other in others]), scale.at(row["value"]), equal)
+
+
+def stacked(places: Sequence[float]) -> list[tuple[float, int]]:
+    """Each place with its level: as low as no dot before it is in the way.
+
+    >>> stacked([1.0, 1.5, 9.0])
+    [(1.0, 0), (1.5, 1), (9.0, 0)]
+    """
+    ends: list[float] = []
+    made = []
+    for place in sorted(places):
+        level = next((at for at, end in enumerate(ends) if place >= end), len(ends))
+        ends[level : level + 1] = [place + STEP]
+        made.append((place, level))
+    return made
 
 
 # Trust

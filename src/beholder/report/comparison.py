@@ -18,7 +18,7 @@ from beholder.core.read import read_json
 from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
 from beholder.core.tables import write_table
-from beholder.report.number_table import FILTERS, MOST, Column, Ledger, packed
+from beholder.report.number_table import FILTERS, MOST, Column, Ledger
 from beholder.report.page import rendered, save_page
 from beholder.report.report import short_names
 from beholder.report.scorecard import in_words
@@ -90,11 +90,6 @@ class Line(NamedTuple):
     second: str
     difference: str  # with its interval, in the metric's own unit
 
-    @property
-    def kind(self) -> str:
-        """The verdict as a name for styles."""
-        return self.verdict.replace(" ", "-")
-
 
 def lines(comparison: Comparison) -> list[Line]:
     """Every metric, what differs first; within one, the number with the smallest p stands for it."""
@@ -131,11 +126,11 @@ def fairness(row: Result) -> str:
     landmark = row.get("landmark") if row.get("landmark") is not None else known.landmark if known else None
     if landmark is None or (row.get("group") is not None and row.get("against") is None):
         return CHANGED
-    first, second = (_off(row[end], landmark) for end in ("first", "second"))
+    first, second = (off(row[end], landmark) for end in ("first", "second"))
     return CHANGED if first == second else FAIRER if second < first else LESS_FAIR
 
 
-def _off(value: float, landmark: float) -> float:
+def off(value: float, landmark: float) -> float:
     """How far a number is from its landmark; half and double are equally far from 1."""
     return log_distance(value, landmark) if landmark == 1 else abs(value - landmark)
 
@@ -246,4 +241,4 @@ def _ledger(comparison: Comparison) -> Ledger | None:
     ]
     shown = FILTERS | {"metric": "Question"}
     filters = [(name, shown[name]) for name in shown if name in table.columns and table[name].n_unique() > 1]
-    return Ledger(packed(table, columns, [name for name, _ in filters]), filters, columns, table.height, "")
+    return Ledger(table, columns, filters)

@@ -56,10 +56,10 @@ class Painter:
         atexit.register(self.close)
 
     def library(self) -> str:
-        """Vega, Vega-Lite and Vega-Embed as one script; made once."""
-        with self._lock:
+        """Vega, Vega-Lite and Vega-Embed as one script, made once; empty where they cannot be had."""
+        with self._lock, suppress(Undrawn):
             self._library = self._library or self.ask("library").replace("</script", "<\\/script")
-            return self._library
+        return self._library
 
     def ask(self, kind: str, spec: Mapping[str, object] | None = None) -> str:
         """What was drawn; raises `Undrawn`."""
@@ -114,18 +114,12 @@ def _asked(child: subprocess.Popen[bytes], request: bytes) -> bytes:
 
 
 _PAINTER = Painter()
+chart_library = _PAINTER.library
 
 
 def prepare() -> None:
     """Begin to make what every page needs, while the page is put together."""
     threading.Thread(target=chart_library, daemon=True).start()
-
-
-def chart_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; empty where they cannot be had."""
-    with suppress(Undrawn):
-        return _PAINTER.library()
-    return ""
 
 
 def svg(spec: Mapping[str, object]) -> str:

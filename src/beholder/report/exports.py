@@ -98,8 +98,7 @@ def cyclonedx(report: Report, model: str | None = None, source: str = "") -> str
     """A CycloneDX 1.6 document with the model's card: every number with an interval, and of which people it is."""
     cards, record = _cards(report, model), report.record
     name = cards[0].model if cards else model or ""
-    names = short_names(str(entry.get("name")) for entry in record.models)
-    entry = next((each for each in record.models if name in (each.get("name"), names.get(str(each.get("name"))))), {})
+    revision = _entry(report, name).get("revision")
     sections = [section for section in report.sections if name in section.results["model"]]
     tables = [section.results.filter(pl.col("low").is_not_null(), model=name) for section in sections]
     metrics = [
@@ -119,8 +118,8 @@ def cyclonedx(report: Report, model: str | None = None, source: str = "") -> str
         "considerations": {"technicalLimitations": [*limits, "Labels of people are perceived or sourced."]},
     }
     component: Entry = {"type": "machine-learning-model", "bom-ref": "model", "name": name, "modelCard": about}
-    if entry.get("revision"):
-        component["version"] = str(entry["revision"])
+    if revision:
+        component["version"] = str(revision)
     if source:
         component["externalReferences"] = [{"type": "other", "url": source, "comment": "the run's page"}]
     tool = {"type": "application", "name": "beholder-audit", "version": record.beholder}
@@ -130,21 +129,13 @@ def cyclonedx(report: Report, model: str | None = None, source: str = "") -> str
 
 
 FORMATS = {**{"markdown": markdown, "latex": latex, "card": card, "eval-results": eval_results}, "cyclonedx": cyclonedx}
-PER_MODEL = {
-    "card": "md",
-    "eval-results": "yaml",
-    "cyclonedx": "json",
-}  # exports that are about one model, with the ending of their files
-
-
-def audited_models(report: Report) -> list[str]:
-    """The models that findings are written about, by the names that the page uses."""
-    return list(dict.fromkeys(model for section in report.sections for model in section.results["model"]))
+# Exports that are about one model, with the ending of their files
+PER_MODEL = {"card": "md", "eval-results": "yaml", "cyclonedx": "json"}
 
 
 def _cards(report: Report, model: str | None) -> list[Card]:
     """The scorecard of the one model that an export is about."""
-    models = audited_models(report)
+    models = report.models
     if model is not None:
         short = short_names(models).get(model, model)
         if short not in models:
@@ -222,15 +213,18 @@ def _source(report: Report, source: str) -> dict[str, str]:
 
 def _task(report: Report, model: str) -> str:
     """What the hub calls the task, by the kind of the model."""
-    names = short_names(str(entry.get("name")) for entry in report.record.models)
-    for entry in report.record.models:
-        if model in (entry.get("name"), names.get(str(entry.get("name")))):
-            settings, adapter = entry.get("settings") or {}, str(entry.get("adapter"))
-            if adapter in ("generative", "openai", "anthropic", "gemini"):
-                return TASKS["generative"]
-            config = {"architectures": [str(settings.get("architecture"))], "model_type": settings.get("model_type")}
-            return TASKS.get(family_of(config).kind, MATCHING)
-    return MATCHING
+    entry = _entry(report, model)
+    if entry.get("adapter") in ("generative", "openai", "anthropic", "gemini"):
+        return TASKS["generative"]
+    settings = entry.get("settings") or {}
+    config = {"architectures": [str(settings.get("architecture"))], "model_type": settings.get("model_type")}
+    return TASKS.get(family_of(config).kind, MATCHING)
+
+
+def _entry(report: Report, model: str) -> Entry:
+    """What the record says of a model, under its own name or the short one."""
+    names = short_names(str(each["name"]) for each in report.record.models)
+    return next((each for each in report.record.models if model in (each["name"], names.get(each["name"]))), {})
 
 
 def _yaml(value: object) -> str:

@@ -27,13 +27,20 @@ class Column(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """What the page needs: the rows for its script, the filters, and what to say of them."""
+    """A table for the page: its columns as they are shown, the columns to filter by, and what to say of its rows."""
 
-    data: dict[str, object]
-    filters: list[tuple[str, str]]
-    columns: list[Column]
-    rows: int
-    said: str
+    table: pl.DataFrame
+    columns: Sequence[Column]
+    filters: Sequence[tuple[str, str]] = ()  # a column of the table, and what it is called
+    said: str = ""
+
+    @property
+    def data(self) -> dict[str, object]:
+        """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own."""
+        used = {name for name, _ in self.filters}
+        used |= {name for column in self.columns for name in (*column.fields, *column.small)}
+        fields = {name: _packed_column(self.table[name]) for name in self.table.columns if name in used}
+        return {"rows": self.table.height, "columns": [column._asdict() for column in self.columns], "fields": fields}
 
 
 FILTERED = "study dataset model metric subset group against concept template verdict".split()
@@ -58,15 +65,7 @@ def results_ledger(results: pl.DataFrame) -> Ledger | None:
     ]
     names = [FILTERS[name].lower() for name in varied if name != "verdict"]
     note = f"Each row is one number; it is named by {listed(names)}." if names else ""
-    filters = [(name, FILTERS[name]) for name in varied]
-    return Ledger(packed(results, columns, varied), filters, columns, results.height, note)
-
-
-def packed(table: pl.DataFrame, columns: Sequence[Column], filters: Sequence[str] = ()) -> dict[str, object]:
-    """What is shown and filtered, column by column: numbers rounded, words as numbers into a list of their own."""
-    used = {*filters, *(name for column in columns for name in (*column.fields, *column.small))}
-    fields = {name: _packed_column(table[name]) for name in table.columns if name in used}
-    return {"rows": table.height, "columns": [column._asdict() for column in columns], "fields": fields}
+    return Ledger(results, columns, [(name, FILTERS[name]) for name in varied], note)
 
 
 def _packed_column(values: pl.Series) -> dict[str, object]:

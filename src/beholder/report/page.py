@@ -31,14 +31,13 @@ from beholder.core.types import Entry
 from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.images import DRAWN, open_image
 from beholder.report import facts
-from beholder.report.answer import RANDOM, Answer, Headline, answers, trust
+from beholder.report.answer import RANDOM, Answer, Headline, Told, answers, told, trust
 from beholder.report.answer import headline as first_headline
 from beholder.report.drawing import Drawing, Undrawn, chart_library, drawing, packed, png, prepare
 from beholder.report.number_table import results_ledger
 from beholder.report.pictures import Evidence, evidence
 from beholder.report.report import NOISE, Report, Section, short_names, slug
 from beholder.report.scorecard import merged, scorecard, verdict_key
-from beholder.report.told import Told, told
 from beholder.studies.study import Metric
 
 if TYPE_CHECKING:
@@ -90,16 +89,19 @@ def render(report: Report, folder: str = "RUN", viewer: str = "") -> str:
 def page_values(report: Report, folder: str, viewer: str = "", url: str = "") -> dict[str, Any]:
     """What the page shows, by the names of its template."""
     prepare()
-    record, places = report.record, zip(report.sections, headings(report.sections), strict=True)
+    record, places = report.record, headings(report.sections)
     cards, headline = answers(report), first_headline(report, title(report))
     pictures = behind_cards(report, cards, headline)
-    sections = [page_section(report, section, heading, told(section, cards, pictures)) for section, heading in places]
+    sections = [
+        page_section(report, section, *heading, told(section, cards, pictures))
+        for section, heading in zip(report.sections, places, strict=True)
+    ]
     return dict(
         scripts=("files.js", "page.js", "ledger.js") if sections else (),
         library=chart_library() if sections else None,
         url=url and f"{url.rstrip('/')}/",
         title=title(report),
-        cards=merged(scorecard(report, [anchor for anchor, _ in headings(report.sections)])),
+        cards=merged(scorecard(report, [anchor for anchor, _ in places])),
         verdict_key=verdict_key(),
         people=people_shown(report),
         answers=cards,
@@ -178,17 +180,14 @@ def subtitle(report: Report) -> str:
     return " · ".join(filter(None, [who, report.record.created[:10], " + ".join(shown)]))
 
 
-def page_section(
-    report: Report, section: Section, heading: tuple[str, str], answered: Sequence[Told]
-) -> dict[str, object]:
+def page_section(report: Report, section: Section, anchor: str, title: str, answered: Sequence[Told]) -> Entry:
     """A section of the report with what the page adds to it."""
     first = next(each for each in report.sections if each.study.name == section.study.name)
-    same = next(each for each in report.sections if each.limitations == section.limitations)
-    parts = parts_of(section, heading[0], again=first is not section)
+    parts = parts_of(section, anchor, again=first is not section)
     explained = {metric.name for part in parts for metric in part.metrics}
     return {
-        "anchor": heading[0],
-        "title": heading[1],
+        "anchor": anchor,
+        "title": title,
         "section": section,
         "several": section.results["model"].n_unique() > 1,
         "parts": parts,
@@ -197,17 +196,13 @@ def page_section(
         "other_metrics": [metric for metric in section.metrics if metric.name not in explained],
         "prompts": facts.prompts_asked(report.prompts, section.study.name, section.dataset),
         "images": facts.images_of(report.record, section.dataset),
-        # The anchor of an earlier section with the same limitations
         "told": answered,
-        "same_limits": "" if same is section else headings(report.sections)[report.sections.index(same)][0],
     }
 
 
 def title(report: Report) -> str:
     """What was audited, in a line."""
-    models = list(dict.fromkeys(model for each in report.sections for model in each.results["model"])) or [
-        str(model.get("name")) for model in report.record.models
-    ]
+    models = report.models or [str(model.get("name")) for model in report.record.models]
     if not models:
         return "An audit"
     titles = [section.chapter.page_title for section in report.sections]
@@ -285,7 +280,8 @@ def environment() -> "Environment":
     loader = FileSystemLoader(TEMPLATES)
     options: Entry = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=True, finalize=keep_together, **options)
-    made.filters |= {"bold_numbers": bold_numbers, "packed": packed, "percent": numbers.percent}
+    words: Entry = {"percent": numbers.percent, "plural": numbers.plural}
+    made.filters |= {"bold_numbers": bold_numbers, "packed": packed, **words}
     return made
 
 

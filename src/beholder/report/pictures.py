@@ -14,8 +14,8 @@ import polars as pl
 from PIL import ImageOps
 
 from beholder.chapter.chapter import Behind
-from beholder.chapter.finding import Contrast, Finding
-from beholder.chapter.numbers import drawn, percent, plural
+from beholder.chapter.finding import Contrast, Finding, Side
+from beholder.chapter.numbers import drawn
 from beholder.core.errors import UsageError
 from beholder.core.types import Array, Ints
 from beholder.datasets import DATASETS
@@ -26,7 +26,6 @@ from beholder.scores.store import Scored, Store, recorded, stored_scores
 
 ALLOWED = "yes:"  # how the declaration begins that photographs may be shown; then who allows it
 ROW = 7  # pairs that a chapter shows at once
-LARGE, SMALL, TINY = 200, 88, 30  # pixels of a side: of the two that prove the title, of others, of a whole group
 
 
 class Picture(NamedTuple):
@@ -37,22 +36,12 @@ class Picture(NamedTuple):
     value: float
     caption: str
 
-    def address(self, side: int = SMALL) -> str:
-        """The picture as a data address."""
+    def address(self, side: int = 88) -> str:
+        """The picture as a data address, so many pixels wide and high."""
         picture = ImageOps.fit(open_image(self.uri).convert("RGB"), (side, side))
         buffer = io.BytesIO()
         picture.save(buffer, "WEBP", quality=72, method=4)
         return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
-
-    @property
-    def people(self) -> str:
-        """The people of its group."""
-        return plural(self.group)
-
-    @property
-    def score(self) -> str:
-        """Its own number."""
-        return percent(self.value)
 
 
 Pair = tuple[Picture, Picture]
@@ -116,17 +105,14 @@ def evidence(report: Report, section: Section, findings: Sequence[Finding]) -> d
 def _evidence(section: Section, sets: Sequence[Scored], shown: Contrast, store: Store) -> Evidence | None:
     if shown.sides is None:
         return None
-    parts = []
-    for each in sets:
-        for matrix in stored_scores([each.task], each.spec, store):
-            if (part := section.chapter.behind(matrix, shown)) is not None and part.images.height:
-                parts.append(part)
-    return _paired(parts, shown) if parts else None
+    matrices = (matrix for each in sets for matrix in stored_scores([each.task], each.spec, store))
+    behind = (section.chapter.behind(matrix, shown) for matrix in matrices)
+    parts = [part for part in behind if part is not None and part.images.height]
+    return _paired(parts, shown, shown.sides) if parts else None
 
 
-def _paired(parts: Sequence[Behind], shown: Contrast) -> Evidence | None:
-    assert shown.sides is not None
-    names = sorted((side.group for side in shown.sides), key=lambda name: name != "woman")
+def _paired(parts: Sequence[Behind], shown: Contrast, sides: tuple[Side, Side]) -> Evidence | None:
+    names = sorted((side.group for side in sides), key=lambda name: name != "woman")
     images = pl.concat([part.images for part in parts], how="diagonal")
     groups = np.array([str(group) for part in parts for group in part.groups])
     values, captions = np.concatenate([part.values for part in parts]), [c for part in parts for c in part.captions]
@@ -140,7 +126,7 @@ def _paired(parts: Sequence[Behind], shown: Contrast) -> Evidence | None:
         return Picture(str(images["uri"][at]), str(groups[at]), float(values[at]), captions[at])
 
     pairs = [(picture(a), picture(b)) for a, b in unlike]
-    means = {side.group: side.value for side in shown.sides}
+    means = {side.group: side.value for side in sides}
     sign = 1 if means[names[0]] > means[names[1]] else -1
     return Evidence(shown, sorted(pairs, key=lambda pair: sign * (pair[1].value - pair[0].value)), alike)
 

@@ -21,7 +21,7 @@ from beholder.core.results import PLAIN, place
 from beholder.core.results import SCHEMA as RESULTS
 from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
-from beholder.report.number_table import Column, Ledger, packed
+from beholder.report.number_table import Column, Ledger
 from beholder.report.page import rendered, save_page
 from beholder.studies import STUDIES
 from beholder.studies.printed import (
@@ -369,7 +369,7 @@ def _ledger(cells: pl.DataFrame, sources: list[Source]) -> Ledger:
     absent = [each for each in sources if each.on_request and each.name not in there]
     later = ": checked above; compared cell by cell with a run on one of these models."
     said = " ".join([SCOPE, *(f"{each.printed_in} ({each.contents}){later}" for each in absent)])
-    return Ledger(packed(table, COLUMNS, [name for name, _ in FILTERS]), FILTERS, COLUMNS, cells.height, said)
+    return Ledger(table, COLUMNS, FILTERS, said)
 
 
 def _lead(cells: pl.DataFrame, models: list[str]) -> str:

@@ -186,6 +186,11 @@ class Report:
     photographs: tuple[str, ...] = ()  # the data sets whose photographs are shown
 
     @property
+    def models(self) -> list[str]:
+        """The models that findings are written about, by the names that the page uses."""
+        return list(dict.fromkeys(model for section in self.sections for model in section.results["model"]))
+
+    @property
     def findings(self) -> list[Finding]:
         """All findings, section by section, those in noise last."""
         return [finding for section in self.sections for finding in (*section.findings, *section.noise)]
@@ -272,18 +277,11 @@ def _findings(chapter: Chapter, part: pl.DataFrame, others: pl.DataFrame) -> Ite
     for model, mine in by_model(part):
         beside = chapter.beside(mine, others.filter(pl.col("model") == model))
         for finding in (*chapter.findings(mine), *beside):
-            question = chapter.questions.get(finding.kind)
+            text, topic, card, role = chapter.questions.get(finding.kind) or Question("", finding.kind)
             base = slug(f"{finding.study} {finding.dataset} {finding.model} {finding.kind}")
             counted[base] += 1
-            asked = question or Question("", finding.kind)
             name = base if counted[base] == 1 else f"{base}-{counted[base]}"
-            asked_of: Entry = {
-                "question": asked.text,
-                "topic": asked.topic,
-                "card": finding.card or asked.card,
-                "role": asked.role,
-            }
-            yield finding._replace(id=name, **asked_of)
+            yield finding._replace(id=name, question=text, topic=topic, card=finding.card or card, role=role)
 
 
 def _not_compared(part: pl.DataFrame, record: Record) -> Iterator[Finding]:

@@ -24,7 +24,6 @@ MEANINGS = {
 }
 PLANTED = "planted"  # the kind of finding that checks the audit itself against what is known; it stands last
 _PERCENT = re.compile(r"[\d.]+(?=[\d.–]* %)")
-WIDTH = 100.0  # scales run from 0 to this
 CELLS = ("Question", "Verdict", "Answer", "Number", "95 % interval", "n")
 
 ENDS = ("low", "high")
@@ -40,10 +39,14 @@ class Scale(NamedTuple):
     high: float
     logarithmic: bool
 
-    def at(self, value: float) -> float:
-        """Where a value stands, 0 to WIDTH; values beyond the ends stand at them."""
+    def part(self, value: float) -> float:
+        """How far along the scale a value stands, 0 to 1; values beyond the ends stand at them."""
         low, high, value = (math.log(max(x, 1e-9)) if self.logarithmic else x for x in (self.low, self.high, value))
-        return round(min(max((value - low) / (high - low), 0.0), 1.0) * WIDTH, 2)
+        return min(max((value - low) / (high - low), 0.0), 1.0)
+
+    def at(self, value: float) -> float:
+        """The same in per cent."""
+        return round(100 * self.part(value), 2)
 
     def label(self, value: float) -> str:
         """A value in the words of its unit, at an end of the scale."""
@@ -65,7 +68,6 @@ class Line(NamedTuple):
     """A question with its answer."""
 
     question: str
-    short: str  # the topic, where there is little room
     finding: Finding
     more: int  # further findings that answer the same question
     number: str
@@ -100,17 +102,14 @@ class Card(NamedTuple):
 
 def scorecard(report: Report, anchors: Iterable[str] | None = None) -> list[Card]:
     """A card for every section and model; noise has none if other models were audited."""
-    sections = list(zip(report.sections, anchors or [""] * len(report.sections), strict=True))
-    chosen = [(section, anchor, _leading(section)) for section, anchor in sections]
     parts = {str(entry.get("name")) for entry in report.record.datasets if entry.get("images") != entry.get("of")}
     cards = []
-    for section, anchor, leading in chosen:
+    for section, anchor in zip(report.sections, anchors or [""] * len(report.sections), strict=True):
+        leading, partial = _leading(section), section.dataset in parts
         scales = scales_of([finding.rows[0] for finding, _ in leading if finding.rows])  # of one study, not of all
         for model in dict.fromkeys(finding.model for finding, _ in leading):
-            partial = section.dataset in parts
-            lines = [
-                _line(section, f, more, scales, anchor, partial=partial) for f, more in leading if f.model == model
-            ]
+            own = [(finding, more) for finding, more in leading if finding.model == model]
+            lines = [_line(section, finding, more, scales, anchor, partial=partial) for finding, more in own]
             cards.append(Card(section.title, model, section.dataset, anchor, lines))
     return cards
 
@@ -148,17 +147,14 @@ def _line(
     bounded = measured and value is not None and has_interval(row)
     scale = scales.get(unit_of(row)) if bounded else None
     neighbours = published_values(section, row) if scale and not partial else []
-    interval = ""
-    if bounded:
-        interval = interval_in_words({**row, "landmark": landmark})
+    interval = interval_in_words({**row, "landmark": landmark}) if bounded else ""
     number = in_words(value, row["unit"], landmark) if measured and value is not None else ABSENT
     if finding.verdict == FACT and len(set(_PERCENT.findall(finding.headline))) > 1:
         number, interval = ABSENT, ""  # a headline with several numbers has none of its own
     n, counts = f"{row['n']:,}" if measured and row.get("n") else "", metric.counts if metric else ""
     mark = mark_of(row, scale, neighbours) if scale else None
     published = f"{len(neighbours)} published models" if neighbours else ""
-    asked = finding.question, section.chapter.topics.get(finding.topic, section.title), finding, more
-    return Line(*asked, number, interval, n, counts, mark, published, finding.id or anchor)
+    return Line(finding.question, finding, more, number, interval, n, counts, mark, published, finding.id or anchor)
 
 
 def _as_said(finding: Finding) -> Result:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from markupsafe import escape as html_escape
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from beholder.chapter.charts import Figure
 
 
-GAP = 2
 TOP = 5  # answers and known truths that the terminal shows; the report has all
 MOST_MOVED = 5
 ENDLESS = 10_000  # columns of a pipe or a log, where nothing is cut and nothing is broken
@@ -125,10 +125,10 @@ def _print_table(table: Table, console: Console) -> None:
     """Model after model, each as full as the terminal is wide."""
     for part in by_model(table):
         bare = part._replace(rows=[[cell._replace(detail="") for cell in row] for row in part.rows])
-        for view in (part, without_extras(part), without_extras(bare)):
-            if width(view) <= console.width:
+        for view in map(rich_table, (part, without_extras(part), without_extras(bare))):
+            if Measurement.get(console, console.options.update(width=ENDLESS), view).maximum <= console.width:
                 break
-        console.print("", rich_table(view), sep="\n")
+        console.print("", view, sep="\n")
 
 
 def by_model(table: Table) -> Iterator[Table]:
@@ -147,15 +147,6 @@ def without_extras(table: Table) -> Table:
     kept = [column for column, name in enumerate(table.header) if name not in table.extras]
     rows = [[row[column] for column in kept] for row in table.rows]
     return table._replace(header=[table.header[column] for column in kept], rows=rows)
-
-
-def width(table: Table) -> int:
-    """Columns that a table takes in the terminal."""
-    widths = [
-        max([len(name), *(len(part) for row in table.rows for part in (row[column].text, row[column].detail))])
-        for column, name in enumerate(table.header)
-    ]
-    return sum(widths) + GAP * len(widths)
 
 
 def rich_table(table: Table) -> RichTable:

@@ -3,8 +3,9 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from beholder.core.files import write_whole
 from beholder.core.results import KEY, PLAIN
 from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
+from beholder.report.comparison import off
 from beholder.report.drawing import chart_library, packed
 from beholder.report.facts import part_of
 from beholder.report.page import environment, template_text, write_page
@@ -29,7 +31,8 @@ from beholder.report.report import NOISE, slug
 from beholder.report.scorecard import Scale, scale_of
 from beholder.site.swarm import Swarm, swarm
 from beholder.studies import STUDIES
-from beholder.studies.printed import printed_of
+from beholder.studies.printed import catalogued, printed_of
+from beholder.studies.study import Metric
 
 PLACE = ("study", "dataset", *KEY[:-1])
 NARROW = ("group", "against", "concept", "template")
@@ -41,24 +44,20 @@ SCHEMA: dict[str, pl.DataType] = {
 }  # `run` is empty for a published number; `reason` says why a number does not compare, and is empty if it does
 
 
-class SiteRun(NamedTuple):
-    """A run with the name of its folder in the site."""
-
-    name: str
-    folder: Path
-    run: Run
+Runs = Mapping[str, Run]  # by the names of their folders in the site
 
 
-def open_runs(folders: Iterable[Path]) -> list[SiteRun]:
+def open_runs(folders: Iterable[Path]) -> Runs:
     """The runs, each under a name of its own. Of a folder only data is taken, which is checked; never by a link."""
-    runs: list[SiteRun] = []
+    runs: dict[str, Run] = {}
     for folder in folders:
         refuse_links(folder / name for name in RUN_FILES)
-        base = slug(folder.resolve().name) or "run"
-        taken = {each.name for each in runs}
-        name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in taken)
-        runs.append(SiteRun(name, folder, load_run(folder)))
+        runs[_free_name(slug(folder.resolve().name) or "run", runs)] = load_run(folder)
     return runs
+
+
+def _free_name(base: str, taken: Container[str]) -> str:
+    return next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in taken)
 
 
 def refuse_links(paths: Iterable[Path]) -> None:
@@ -69,26 +68,26 @@ def refuse_links(paths: Iterable[Path]) -> None:
         )
 
 
-def site_numbers(runs: Iterable[SiteRun], *, published: bool = True) -> pl.DataFrame:
+def site_numbers(runs: Runs, *, published: bool = True) -> pl.DataFrame:
     """Every number of the runs, and every printed one at a place that several models have."""
-    tables = [pl.DataFrame(schema=SCHEMA), *map(_measured, runs)]
+    tables = [pl.DataFrame(schema=SCHEMA), *(_measured(name, run) for name, run in runs.items())]
     tables += [table for name in STUDIES if published and (table := _printed(name)) is not None]
     columns = [pl.col(name).cast(kind) for name, kind in SCHEMA.items()]
     return pl.concat([table.select(columns) for table in tables])
 
 
-def _measured(each: SiteRun) -> pl.DataFrame:
-    results = each.run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
-    released = "computed as printed" if each.run.record.settings.get("compat") else ""
-    parts = {str(entry.get("name")): part_of(entry) for entry in each.run.record.datasets}
+def _measured(name: str, run: Run) -> pl.DataFrame:
+    results = run.report.results.filter(~pl.col("model").str.contains(NOISE), pl.col("value").is_not_null(), PLAIN)
+    released = "computed as printed" if run.record.settings.get("compat") else ""
+    parts = {str(entry.get("name")): part_of(entry) for entry in run.record.datasets}
     reasons = {name: f"{part} images" if part else released for name, part in parts.items()}
     of_data = pl.col("dataset").replace_strict(reasons, default="", return_dtype=pl.String)
     variant = pl.when(pl.col("variant").is_not_null()).then(pl.lit("a variant of the published measure"))
     return results.with_columns(
-        model=pl.col("model").map_elements(_catalogued, pl.String),
-        source=pl.lit(f"run {each.name}"),
-        run=pl.lit(each.name),
-        date=pl.lit(each.run.record.created[:10]),
+        model=pl.col("model").map_elements(catalogued, pl.String),
+        source=pl.lit(f"run {name}"),
+        run=pl.lit(name),
+        date=pl.lit(run.record.created[:10]),
         reason=pl.coalesce(of_data.replace("", None), variant, pl.lit("")),
     )
 
@@ -131,9 +130,26 @@ class Question:
         return not any(self.key[name] for name in NARROW)
 
     @property
-    def unit(self) -> str:
-        """The unit of its numbers."""
-        return str(self.numbers["unit"][0])
+    def metric(self) -> Metric | None:
+        """What is measured there; None for a metric that its study does not declare."""
+        return STUDIES[str(self.key["study"])].metric(str(self.key["metric"]))
+
+    @property
+    def landmark(self) -> float | None:
+        """The value without any effect, where the metric itself has one."""
+        return self.metric.landmark if self.metric else None
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The range that holds all its numbers."""
+        bounds = (pl.coalesce(name, "value").alias(name) for name in ("low", "high"))
+        return scale_of(self.numbers.with_columns(bounds).to_dicts())
+
+    @cached_property
+    def swarm(self) -> Swarm | None:
+        """Its chart, if enough models have a number."""
+        ends = (self.metric.below, self.metric.above) if self.metric else ("", "")
+        return swarm(self.slug, self.title, self.numbers, ends)
 
 
 def questions(numbers: pl.DataFrame) -> list[Question]:
@@ -142,8 +158,7 @@ def questions(numbers: pl.DataFrame) -> list[Question]:
     whole = pl.all_horizontal(pl.col(name).is_null() for name in NARROW)
     several = pl.col("model").n_unique().over(PLACE) > 1
     for place, part in numbers.filter(whole | several).group_by(PLACE, maintain_order=True):
-        base = slug(" ".join(str(word) for word in place[2:] if word))
-        name = next(name for name in (base, *(f"{base}-{i}" for i in range(2, 10_000))) if name not in made)
+        name = _free_name(slug(" ".join(str(word) for word in place[2:] if word)), made)
         words = (None if word is None else str(word) for word in place)
         made[name] = Question(name, dict(zip(PLACE, words, strict=True)), part)
     return list(made.values())
@@ -165,13 +180,13 @@ class Cell(NamedTuple):
     text: str
     interval: str
     value: float
-    at: float | None
+    at: float
     low: float | None
     high: float | None
     source: str
     link: str
     reason: str
-    mark: float | None = None  # where the value without any effect stands
+    mark: float | None  # where the value without any effect stands
 
 
 def build_site(
@@ -186,7 +201,8 @@ def build_site(
     asked = questions(numbers)
     models = sorted(numbers["model"].unique().to_list(), key=str.casefold)
     pages = {model: f"models/{number}-{slug(model) or 'model'}.html" for number, model in enumerate(models, 1)}
-    common = {"title": title or "How models see people", "runs": [_run_line(each, rules) for each in runs]}
+    lines = [_run_line(name, run, rules) for name, run in runs.items()]
+    common = {"title": title or "How models see people", "runs": lines}
     templates = environment().overlay(loader=FileSystemLoader(TEMPLATES))
     for path, template, values in _pages(runs, asked, pages):
         text = templates.get_template(template).render(root="../" * path.count("/"), **values, **common)
@@ -200,25 +216,21 @@ def build_site(
     for name, text in files.items():
         write_whole(out / name, text.encode())
     write_whole(out / "numbers.csv", as_csv(numbers))
-    for each in runs:
-        folder = out / "runs" / each.name  # made anew of what was read and checked: no file is copied
-        each.run.save(folder)
-        each.run.save_findings(folder)
-        write_page(each.run.report, folder)
+    for name, run in runs.items():
+        folder = out / "runs" / name  # made anew of what was read and checked: no file is copied
+        run.save(folder)
+        run.save_findings(folder)
+        write_page(run.report, folder)
     return out / "index.html"
 
 
-def _pages(
-    runs: Sequence[SiteRun], asked: list[Question], models: dict[str, str]
-) -> Iterator[tuple[str, str, dict[str, object]]]:
+def _pages(runs: Runs, asked: list[Question], models: dict[str, str]) -> Iterator[tuple[str, str, dict[str, object]]]:
     """Every page: its path, its template and what it shows."""
     boards = [board for name in STUDIES if (board := _board(name, runs, asked, models))]
     yield "index.html", "index.html.j2", {"boards": boards, "lead": _lead(boards)}
     for question in asked:
-        metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-        about = {"question": question, "meaning": metric.meaning if metric else "", "scale": _scale(question)}
-        about["swarm"] = _swarm(question)
-        yield f"questions/{question.slug}.html", "question.html.j2", {**about, "rows": _ranked(question, models)}
+        rows = _ranked(question, models)
+        yield f"questions/{question.slug}.html", "question.html.j2", {"question": question, "rows": rows}
     for model, path in models.items():
         told = {"answers": list(_answers(runs, model=model)), "parts": _parts(model, asked)}
         yield path, "model.html.j2", {"model": model, "facts": _facts(model), **told}
@@ -235,28 +247,18 @@ class Told(NamedTuple):
     found: bool
 
 
-def _answers(runs: Sequence[SiteRun], *, model: str | None = None, study: str | None = None) -> Iterator[Told]:
+def _answers(runs: Runs, *, model: str | None = None, study: str | None = None) -> Iterator[Told]:
     """What the runs found of a model, or in a study, the most unequal first; one answer to each question."""
-    places = [(each.name, finding) for each in runs for finding in each.run.findings if finding.question]
+    places = [(name, finding) for name, run in runs.items() for finding in run.findings if finding.question]
     ranked = sorted(places, key=lambda each: (VERDICTS.index(each[1].said), -each[1].distance))
     seen = set()
     for run, finding in ranked:
-        name, asked = _catalogued(finding.model), (run, finding.model, finding.dataset, finding.question)
+        name, asked = catalogued(finding.model), (run, finding.model, finding.dataset, finding.question)
         wanted = model in (None, name) and study in (None, finding.study)
         if wanted and finding.role != CHECK and asked not in seen and not re.search(NOISE, finding.model):
             seen.add(asked)
             text = finding.answer or f"{finding.headline}."
             yield Told(name, finding.badge, text, f"runs/{run}/report.html#{finding.id}", finding.said == DIFFERENCE)
-
-
-def _catalogued(model: str) -> str:
-    return ((entry := lookup(model)) and entry.name) or model
-
-
-def _swarm(question: Question) -> Swarm | None:
-    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-    ends = (metric.below, metric.above) if metric else ("", "")
-    return swarm(question.slug, question.title, question.numbers, ends)
 
 
 def _lead(boards: Sequence[dict[str, Any]]) -> Swarm | None:
@@ -266,31 +268,28 @@ def _lead(boards: Sequence[dict[str, Any]]) -> Swarm | None:
     return max(leaning, key=lambda each: (bool(each.own), each.share), default=None)
 
 
-def _run_line(each: SiteRun, rules: Sequence[Rule]) -> dict[str, object]:
+def _run_line(name: str, run: Run, rules: Sequence[Rule]) -> dict[str, object]:
     """A run with its date, its models and what the gate says of it."""
-    verdicts = judged(each.run.results, rules) if rules else []
+    verdicts = judged(run.results, rules) if rules else []
     stopped = sum(verdict.stops for verdict in verdicts)
     undecided = sum(verdict.verdict == UNDECIDED for verdict in verdicts)
     passes = f"passes, {undecided} undecided" if undecided else "passes"
     gate = "" if not rules else f"stopped: {stopped} of {len(verdicts)} checks fail" if stopped else passes
-    record = each.run.record
-    models, studies = ", ".join(str(model.get("name")) for model in record.models), ", ".join(record.studies)
-    more = {"studies": studies, "gate": gate, "findings": sum(finding.shown for finding in each.run.findings)}
-    return {"name": each.name, "date": record.created[:10], "models": models, **more}
+    models, studies = ", ".join(str(model.get("name")) for model in run.record.models), ", ".join(run.record.studies)
+    more = {"studies": studies, "gate": gate, "findings": sum(finding.shown for finding in run.findings)}
+    return {"name": name, "date": run.record.created[:10], "models": models, **more}
 
 
-def _board(
-    study: str, runs: Sequence[SiteRun], asked: list[Question], pages: dict[str, str]
-) -> dict[str, object] | None:
+def _board(study: str, runs: Runs, asked: list[Question], pages: dict[str, str]) -> dict[str, object] | None:
     """What the front page has of a study: charts and a table of what models share, and what one's own runs found."""
     shared = [each for each in asked if each.key["study"] == study and each.headline]
-    columns = sorted(shared, key=lambda each: (-each.numbers["model"].n_unique(), _landmark(each) is None))[:FRONT]
+    columns = sorted(shared, key=lambda each: (-each.numbers["model"].n_unique(), each.landmark is None))[:FRONT]
     answers = list(_answers(runs, study=study))
     if not columns and not answers:
         return None
     models = dict.fromkeys(model for question in columns for model in question.numbers["model"])
     rows = [_row(model, pages, columns) for model in models]
-    swarms = [each for question in columns if (each := _swarm(question))]
+    swarms = [each for question in columns if (each := question.swarm)]
     words = {"study": study, "title": STUDIES[study].title, "asks": STUDIES[study].question}
     told = {"answers": answers[:TOLD], "more": max(0, len(answers) - TOLD), "swarms": swarms[:SWARMS]}
     return {**words, **told, "columns": columns, "rows": sorted(rows, key=lambda row: (not row.own, row.distance))}
@@ -309,19 +308,11 @@ class Line(NamedTuple):
 
 def _row(model: str, pages: dict[str, str], columns: Sequence[Question]) -> Line:
     cells = [best_cell(question, model) for question in columns]
-    known = [(each, _landmark(question)) for each, question in zip(cells, columns, strict=True) if each]
-    off = [
-        abs(math.log(max(each.value, 1e-9)) if mark == 1 else each.value) for each, mark in known if mark is not None
-    ]
+    known = [(each, question.landmark) for each, question in zip(cells, columns, strict=True) if each]
+    far = [off(each.value, mark) for each, mark in known if mark is not None]
     own = any(each.link.startswith("runs/") for each, _ in known)
     remark = ", ".join(dict.fromkeys(each.reason for each, _ in known if each.reason))
-    return Line(model, pages[model], cells, own, remark, max(off, default=0.0 if own else math.inf))
-
-
-def _landmark(question: Question) -> float | None:
-    """The value without any effect, where the metric itself has one."""
-    metric = STUDIES[str(question.key["study"])].metric(str(question.key["metric"]))
-    return metric.landmark if metric else None
+    return Line(model, pages[model], cells, own, remark, max(far, default=0.0 if own else math.inf))
 
 
 def best_cell(question: Question, model: str) -> Cell | None:
@@ -331,39 +322,24 @@ def best_cell(question: Question, model: str) -> Cell | None:
         return None
     order = (pl.col("reason") != "", pl.col("run") == "", "date")
     ordered = rows.sort(order, descending=[False, False, True], maintain_order=True)
-    return _cell(question, ordered.row(0, named=True), _scale(question))
+    return _cell(question, ordered.row(0, named=True))
 
 
-def _cell(question: Question, row: Result, scale: Scale | None) -> Cell:
-    low, high = row["low"], row["high"]
-    bounded = low is not None and high is not None
-    value, *ends = (
-        quantity(each, row["unit"], row["landmark"]) for each in (row["value"], *((low, high) if bounded else ()))
-    )
-    return Cell(
-        text=value,
-        interval=" to ".join(ends),
-        value=row["value"],
-        at=scale.at(row["value"]) if scale else None,
-        low=scale.at(low) if scale and bounded else None,
-        high=scale.at(high) if scale and bounded else None,
-        source=row["source"],
-        link=f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html",
-        reason=row["reason"],
-        mark=scale.at(landmark) if scale and (landmark := _landmark(question)) is not None else None,
-    )
-
-
-def _scale(question: Question) -> Scale | None:
-    bounds = (pl.coalesce(name, "value").alias(name) for name in ("low", "high"))
-    return scale_of(question.numbers.with_columns(bounds).to_dicts())
+def _cell(question: Question, row: Result) -> Cell:
+    """A number in words and on the scale of its question."""
+    ends = [] if row["low"] is None or row["high"] is None else [row["low"], row["high"]]
+    value, *interval = (quantity(each, row["unit"], row["landmark"]) for each in (row["value"], *ends))
+    at, (low, high) = question.scale.at, map(question.scale.at, ends) if ends else (None, None)
+    link = f"runs/{row['run']}/report.html" if row["run"] else f"questions/{question.slug}.html"
+    mark = None if question.landmark is None else at(question.landmark)
+    where = (at(row["value"]), low, high, row["source"], link, row["reason"], mark)
+    return Cell(value, " to ".join(interval), row["value"], *where)
 
 
 def _ranked(question: Question, pages: dict[str, str]) -> list[tuple[str, str, Cell]]:
     """Every number at the place, those that compare first, the highest on top."""
     rows = question.numbers.sort(pl.col("reason") != "", "value", descending=[False, True], maintain_order=True)
-    scale = _scale(question)
-    return [(row["model"], pages[row["model"]], _cell(question, row, scale)) for row in rows.to_dicts()]
+    return [(row["model"], pages[row["model"]], _cell(question, row)) for row in rows.to_dicts()]
 
 
 def _facts(model: str) -> list[tuple[str, str]]:
@@ -379,7 +355,7 @@ def _parts(model: str, asked: list[Question]) -> list[tuple[str, list[tuple[Ques
     for question in asked:
         rows = question.numbers.filter(pl.col("model") == model).sort("date", descending=True)
         if rows.height:
-            cells = [_cell(question, row, None) for row in rows.to_dicts()]
+            cells = [_cell(question, row) for row in rows.to_dicts()]
             parts.setdefault(STUDIES[str(question.key["study"])].title, []).append((question, cells))
     return list(parts.items())
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.chapter.numbers import Result, number
-from beholder.report.scorecard import WHOLES, in_words, interval_in_words
+from beholder.report.scorecard import WHOLES, Scale, in_words, interval_in_words
 
 WIDTH, EDGE, RADIUS, ROW = 1000.0, 20.0, 7.0, 38.0
 NEAR = 1.05  # a ratio within 5 % of equal is called about equal
@@ -42,17 +42,9 @@ class Swarm(NamedTuple):
     share: float  # of the published models, how many lie on the more common side of equal
 
 
-class Axis(NamedTuple):
-    """From values to places; ratios on a scale on which half and double lie equally far from equal."""
-
-    low: float
-    high: float
-    ratio: bool
-
-    def at(self, value: float) -> float:
-        """A place, within the chart."""
-        low, high, value = (math.log(max(each, 1e-3)) if self.ratio else each for each in (self.low, self.high, value))
-        return round(EDGE + (WIDTH - 2 * EDGE) * min(max((value - low) / (high - low), 0.0), 1.0), 1)
+def _at(axis: Scale, value: float) -> float:
+    """A place, within the chart."""
+    return round(EDGE + (WIDTH - 2 * EDGE) * axis.part(value), 1)
 
 
 def swarm(slug: str, title: str, numbers: pl.DataFrame, ends: tuple[str, str]) -> Swarm | None:
@@ -65,7 +57,7 @@ def swarm(slug: str, title: str, numbers: pl.DataFrame, ends: tuple[str, str]) -
     unit, landmark = str(numbers["unit"][0]), next((row["landmark"] for row in printed), None)
     axis = _axis([*printed, *own], unit, landmark)
     top = ROW * len(own) + 24
-    places = list(_apart([axis.at(row["value"]) for row in printed]))
+    places = list(_apart([_at(axis, row["value"]) for row in printed]))
     reach = max((abs(offset) for _, offset in places), default=0.0) + RADIUS
     dots = [
         Dot(x, top + reach + offset, f"{row['model']}: {in_words(row['value'], unit, landmark)}")
@@ -74,20 +66,20 @@ def swarm(slug: str, title: str, numbers: pl.DataFrame, ends: tuple[str, str]) -
     mine = [_own(row, axis, ROW * (place + 1)) for place, row in enumerate(own)]
     told = _said(printed, own, landmark, ends)
     height = top + 2 * reach + 34
-    at = None if landmark is None else axis.at(landmark)
-    return Swarm(slug, title, dots, mine, list(_ticks(axis, unit, landmark)), at, ends, height, *told)
+    at = None if landmark is None else _at(axis, landmark)
+    return Swarm(slug, title, dots, mine, list(_ticks(axis)), at, ends, height, *told)
 
 
-def _axis(rows: Sequence[Result], unit: str, landmark: float | None) -> Axis:
+def _axis(rows: Sequence[Result], unit: str, landmark: float | None) -> Scale:
     values = [row[end] for row in rows for end in ("value", "low", "high") if row[end] is not None]
     values += [] if landmark is None else [landmark]
     low, high = min(values), max(values)
     if unit == "ratio" and low > 0:
-        return Axis(low * 0.95, max(high, 4 / 3), True)
+        return Scale(unit, landmark, max(low * 0.95, 1e-3), max(high, 4 / 3), True)
     whole = WHOLES.get(unit)
     if whole is not None and landmark is None and low >= 0 and high <= whole:
-        return Axis(0.0, whole, False)
-    return Axis(low, high if high > low else low + 1.0, False)
+        return Scale(unit, landmark, 0.0, whole, False)
+    return Scale(unit, landmark, low, high if high > low else low + 1.0, False)
 
 
 def _apart(places: Sequence[float]) -> Iterator[tuple[float, float]]:
@@ -101,10 +93,10 @@ def _apart(places: Sequence[float]) -> Iterator[tuple[float, float]]:
         yield x, offset
 
 
-def _own(row: Result, axis: Axis, y: float) -> Dot:
-    bounds = [None if row[end] is None else axis.at(row[end]) for end in ("low", "high")]
+def _own(row: Result, axis: Scale, y: float) -> Dot:
+    bounds = [None if row[end] is None else _at(axis, row[end]) for end in ("low", "high")]
     text = ", ".join(filter(None, (f"{row['model']} (yours): {interval(row)}", row["reason"])))
-    return Dot(axis.at(row["value"]), y, text, bounds[0], bounds[1], bool(row["reason"]))
+    return Dot(_at(axis, row["value"]), y, text, bounds[0], bounds[1], bool(row["reason"]))
 
 
 def interval(row: Result) -> str:
@@ -115,13 +107,13 @@ def interval(row: Result) -> str:
     return f"{value} ({interval_in_words(row)})"
 
 
-def _ticks(axis: Axis, unit: str, landmark: float | None) -> Iterator[tuple[float, str]]:
-    if axis.ratio:
-        yield from ((axis.at(at), name) for at, name in RATIOS.items() if axis.low <= at <= axis.high)
+def _ticks(axis: Scale) -> Iterator[tuple[float, str]]:
+    if axis.logarithmic:
+        yield from ((_at(axis, at), name) for at, name in RATIOS.items() if axis.low <= at <= axis.high)
         return
     for part in (0.0, 0.25, 0.5, 0.75, 1.0):
         value = axis.low + part * (axis.high - axis.low)
-        yield axis.at(value), in_words(value, unit, landmark, bare=True)
+        yield _at(axis, value), axis.label(value)
 
 
 def _said(

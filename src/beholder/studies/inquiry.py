@@ -62,12 +62,6 @@ def with_study_options(study: Study, given: StudyOptions) -> Study:
     return study.configure(study, mine) if mine and study.configure else study
 
 
-def _given_bins(given: Mapping[str, Sequence[float]] | Sequence[str] | None) -> dict[str, Edges]:
-    if isinstance(given, Mapping):
-        return {name: tuple(edges) for name, edges in given.items()}
-    return parse_bins(values_of(given))
-
-
 @dataclass(frozen=True)
 class DataChoice(MeasureOptions):
     """Where the data is, and which of it is asked for."""
@@ -99,7 +93,11 @@ class DataChoice(MeasureOptions):
         dict,
         "Make groups of a column of numbers, NAME=EDGE,EDGE,… (repeatable): age=0,18,30,50,70. Own prompts put other "
         "numbers of more than 12 values into five bins of equal counts.",
-        parse=_given_bins,
+        parse=lambda given: (
+            {name: tuple(edges) for name, edges in given.items()}
+            if isinstance(given, Mapping)
+            else parse_bins(values_of(given))
+        ),
         recorded=True,
     )
     image_column: str | None = option(
@@ -196,12 +194,11 @@ def open_inquiry(study: Study, choice: DataChoice, record: Record, *, scored: bo
     about, own = DATASETS.get(source), choice.settings.get("photographs", "")
     entry |= {"origin": about.origin if about else source, "photographs": about.photographs if about else own}
     entry |= {"images": len(dataset), "of": len(whole), "groups": group_counts(dataset)}
-    people = _people(study, dataset, choice)
+    labels = (*study.measures.compares, *study.measures.within, *within)
+    people = _people(dataset, choice, labels)
     notes = [*dataset.notes, *_without_label(study, dataset, choice)]
     record.add_dataset({**entry, "persons": people, **chosen, "notes": notes})
-    unclear: dict[str, LookAlikes] = unclear_labels(
-        dataset, (*study.measures.compares, *study.measures.within, *within)
-    )
+    unclear: dict[str, LookAlikes] = unclear_labels(dataset, labels)
     for name, found in unclear.items():
         record.add_not_compared(study.name, dataset.name, name, str(found), unclear=True)
     return Inquiry(study, without_labels(dataset, unclear))
@@ -254,10 +251,9 @@ def as_asked(task: Task, name: str, record: Record) -> Task:
     return replace(task, dataset=dataset)
 
 
-def _people(study: Study, dataset: Dataset, options: MeasureOptions) -> Entry:
-    """Who counts as one person, and the compared labels that differ between pictures of one."""
+def _people(dataset: Dataset, options: MeasureOptions, labels: Sequence[str]) -> Entry:
+    """Who counts as one person, and which of these labels differ between pictures of one."""
     people = people_of(dataset.table, options.person)
-    labels = (*study.measures.compares, *study.measures.within, *options.within)
     return {
         "column": people.column,
         "people": len(people),

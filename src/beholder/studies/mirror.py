@@ -1,12 +1,14 @@
 """People's ratings as a mirror, never as the truth: where a model rates faces as people do, and where it does not.
 
 Both sides are put into standard deviations over the rated faces. How well two halves of the raters agree (Spearman and
-Brown) sets the ceiling of what any model could reach. Two groups may differ for people, for the model, or for one of
-them alone: the model *mirrors*, *exaggerates*, *invents*, *ignores* or *reverses* what people see. Pure.
+Brown) sets the ceiling of what any model could reach; gaps of people are freed of the raters' scatter by it. Two groups
+may differ for people, for the model, or for one of them alone: the model *mirrors*, *exaggerates*, *invents*, *ignores*
+or *reverses* what people see. Pure.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ from scipy import stats
 from beholder.chapter import numbers
 from beholder.chapter.chapter import INTERVALS, Cell, Column, Table, decimal_cell, tabled
 from beholder.chapter.charts import Axis, Figure, forest
-from beholder.chapter.finding import Contrast, Finding, finding, metric_rows, valued, verdict_of_rows
+from beholder.chapter.finding import Contrast, Finding, deciding_rows, finding, metric_rows, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, decimal, has_interval, listed
 from beholder.comparison.family import (
     ALPHA,
@@ -25,11 +27,12 @@ from beholder.comparison.family import (
     FACT,
     NOT_MEASURED,
     TOO_LITTLE,
+    Comparison,
     comparison_at,
     judge,
     not_judgeable,
 )
-from beholder.comparison.groups import REST, group_by, people_of
+from beholder.comparison.groups import REST, group_by, people_of, strata_of
 from beholder.comparison.means import compare_groups, compare_slopes
 from beholder.core.errors import DataError
 from beholder.core.results import Row
@@ -88,6 +91,16 @@ class Rated(NamedTuple):
     model: Array
     ceiling: float | None
 
+    @property
+    def reliable(self) -> bool:
+        """Whether it is known how far the raters scatter, and they agree enough to be corrected for that."""
+        return self.ceiling is not None and self.ceiling >= LOW_CEILING
+
+    @property
+    def agreed(self) -> Array:
+        """People's ratings in standard deviations of what they agree on: scatter makes every gap look smaller."""
+        return self.human / self.ceiling if self.ceiling and self.reliable else self.human
+
 
 def ceiling_of(ratings: Sequence[Sequence[float]], rng: np.random.Generator) -> float | None:
     """The correlation with the mean rating that a model without any error would have: of halves, Spearman and Brown."""
@@ -135,7 +148,7 @@ def mirror_rows(
         if each.ceiling is not None:
             own = each.row._replace(metric=f"{study}.rating_ceiling", note=f"{HALVES} splits of the raters in halves")
             yield own._replace(value=each.ceiling)
-            if each.ceiling >= LOW_CEILING:
+            if each.reliable:
                 parts = (None if end is None else end / each.ceiling for end in (r, row.low, row.high))
                 value, low, high = parts
                 own = own._replace(metric=f"{study}.rating_corrected", note="r over its ceiling")
@@ -174,32 +187,44 @@ def _rated(
 def _gaps(
     study: str, rated: Sequence[Rated], images: pl.DataFrame, labels: Sequence[str], options: MeasureOptions
 ) -> Iterator[Row]:
-    """Of two groups, or of each against everyone else: the gap of people, of the model, and how far they differ."""
+    """Of two groups, or of each against everyone else, within the other labels: people's gap, the model's, the rest."""
     if not rated:
         return
     people, rng, made = people_of(images, options.person), options.rng(), []
-    values = np.stack([side for each in rated for side in (each.human, each.model, each.model - each.human)], axis=1)
+    sides = ((each.agreed, each.model, each.model - each.agreed) for each in rated)
+    values = np.stack([side for three in sides for side in three], axis=1)
     known = np.asarray(~np.isnan(values).all(axis=1))
     for label in labels:
         groups = group_by(images, (label,)).large(people, known)
         if len(groups.names) > 1:
-            two = len(groups.names) == 2
+            two, strata = len(groups.names) == 2, strata_of(images, groups, (*labels, *options.within), people)
             weights = groups.pair_weights() if two else groups.rest_weights(people)
             ends = [(groups.names[0], groups.names[1])] if two else [(name, REST) for name in groups.names]
-            part = compare_groups(values, groups, people, rng, contrasts=weights, shuffles=options.shuffles)
-            made.append((label, ends, part))
-    for (label, ends, _), judged in zip(made, judge([part for *_, part in made]), strict=True):
-        for place, (group, against) in enumerate(ends):
-            for column, side in enumerate(side for _ in rated for side in SIDES):
-                trait = rated[column // len(SIDES)].row
-                found = comparison_at(judged, (place, column), group, against)
-                own = comparison_at(judged, (place, column - column % len(SIDES) + 1)).verdict
+            how = {"contrasts": weights, "strata": strata, "shuffles": options.shuffles}
+            made.append((groups, strata, ends, compare_groups(values, groups, people, rng, **how)))  # type: ignore[arg-type]
+    for (groups, strata, ends, _), judged in zip(made, judge([part for *_, part in made]), strict=True):
+        for (place, (group, against)), (at, trait) in product(enumerate(ends), enumerate(rated)):
+            columns = range(len(SIDES) * at, len(SIDES) * (at + 1))
+            every = [comparison_at(judged, (place, column), group, against) for column in columns]
+            mine = groups.mask(group)
+            others = (groups.codes >= 0) & ~mine
+            for side, found, verdict, column in zip(SIDES, every, _verdicts(trait, *every), columns, strict=True):
+                plain = float(np.nanmean(values[mine, column]) - np.nanmean(values[others, column]))
+                row = Row(
+                    f"{study}.{side}", plain, trait.row.n, DEVIATIONS, groups.attribute, concept=trait.row.concept
+                )
                 if math.isfinite(found.value):
-                    row = Row(f"{study}.{side}", found.value, trait.n, DEVIATIONS, label, concept=trait.concept)
-                    (row,) = found.rows(row)
-                    # What people see is no finding about the model, nor is that it does not see it.
-                    people_s = side == SIDES[0] or (side == SIDES[2] and own != DIFFERENCE)
-                    yield row._replace(verdict=FACT) if people_s and row.verdict == DIFFERENCE else row
+                    yield from found._replace(verdict=verdict).rows(row, strata)
+
+
+def _verdicts(trait: Rated, people: Comparison, own: Comparison, apart: Comparison) -> tuple[str, str, str]:
+    """What people see is no finding about the model, nor is that it does not see it."""
+    seen, departs = people.verdict, apart.verdict
+    if departs == DIFFERENCE and own.verdict != DIFFERENCE:
+        departs = FACT
+    elif departs == seen == DIFFERENCE and not trait.reliable and 0 < people.value / own.value < 1:
+        departs = NOT_MEASURED  # scatter among the raters alone makes people's gap smaller than the model's
+    return FACT if seen == DIFFERENCE else seen, own.verdict, departs
 
 
 # What the page says of it
@@ -215,7 +240,8 @@ class Gap(NamedTuple):
     @property
     def kind(self) -> str | None:
         """What the model does with what people see; None where neither is found to tell the groups apart."""
-        human, own, apart = ((row["p_value"] or 1.0) <= ALPHA and row["verdict"] != TOO_LITTLE for row in self)
+        unsaid = (TOO_LITTLE, NOT_MEASURED)
+        human, own, apart = ((row["p_value"] or 1.0) <= ALPHA and row["verdict"] not in unsaid for row in self)
         same = self.people["value"] * self.model["value"] > 0
         if not apart:
             return MIRRORS if human and own and same else None
@@ -233,7 +259,8 @@ class Gap(NamedTuple):
 def gaps_of(part: pl.DataFrame) -> list[Gap]:
     """Every trait and two groups, the widest departure first."""
     keys = ("model", "subset", "group", "against", "concept")
-    by_place = [{tuple(row[key] for key in keys): row for row in valued(part, side)} for side in SIDES]
+    sides = [deciding_rows(part, side).to_dicts() for side in SIDES]
+    by_place = [{tuple(row[key] for key in keys): row for row in rows} for rows in sides]
     every = [Gap(*(rows[place] for rows in by_place)) for place in by_place[0]]
     return sorted(every, key=lambda gap: -abs(gap.departure["value"]))
 
@@ -286,9 +313,11 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
     p_value = "" if first.departure["p_value"] is None else f", p {numbers.row_p_value(first.departure)}"
     size = f"{apart} standard deviations ({trait}{p_value})"
     what = f"Of what people see by {label} the model {listed(named)}" if named else f"By {label} nothing was found"
-    headline = f"By {label} the model sees nothing that people do not see"
+    headline = f"By {label} the model is not found to see what people do not see"
     answer = ANSWERS[kind].format(trait=trait, more=more, less=less) if off else ""
     verdict = DIFFERENCE if off else FACT if named else verdict_of_rows([gap.model for gap in own])
+    if verdict == TOO_LITTLE:
+        headline = f"Too few people to say what the model sees by {label} and people do not"
     if off:
         headline = (
             f"By {label} the model {listed([each for each in named if each.split()[0] in ANSWERS])} of {len(own)} gaps"

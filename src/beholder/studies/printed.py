@@ -89,9 +89,8 @@ class Printed:
     sizes: Callable[[Path], Sizes] = lambda data: {}  # printed sizes of data sets, counted again in a folder of data
     impossible: Callable[[Cell], str | None] = lambda cell: None  # why a number cannot be what its table says
     partial: Callable[[Cell], str | None] = lambda cell: None  # why a run's value does not compare with the printed one
-    whole: Callable[[Cell], bool] = lambda cell: (
-        False
-    )  # whether `partial` alone says that, however many images were used
+    whole: Callable[[Cell], bool] = lambda cell: False
+    """Whether `partial` alone says that, however many images were used."""
     explained: Callable[[Cell], str | None] = lambda cell: None  # what may explain that a run's value differs
     unlike: Callable[[Cell, str], str | None] = lambda row, model: None
     """Why a printed model's number is another quantity than a run's row; given the row and the catalogue's name."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison.family import FEWEST, TOO_LITTLE, comparison_at, judge, not_judgeable
+from beholder.comparison.family import FEWEST, TOO_LITTLE, Part, comparison_at, judge
 from beholder.comparison.groups import Groups, People, Strata, group_by, people_of, strata_of
 from beholder.comparison.means import compare_groups
 from beholder.comparison.power import POWER, Design, Scores, detectable, people_needed
@@ -54,7 +54,7 @@ def refusal_rows(
     `asked` has, by the rows' subset, what was scored and the attribute whose groups are compared: all are one family.
     Nothing where the model cannot refuse (it has no channel `refused`) or the attribute is unknown.
     """
-    rng, made, parts = options.rng(), [], []
+    rng, made, parts = options.rng(), [], dict[str, Part]()
     for subset, (matrix, attribute) in asked.items():
         if "refused" in matrix.channels and attribute in matrix.images.columns:
             ever = np.asarray(matrix.refused(), dtype=np.float64).max(axis=1, initial=0.0)
@@ -62,13 +62,12 @@ def refusal_rows(
             large = groups.large(people)
             compared = large.names if len(large.names) > 1 else []
             made.append((subset, ever, people, groups, compared))
-            if not compared:
-                parts.append(not_judgeable(np.zeros(0, dtype=int)))
-                continue
-            strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
-            scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0), "strata": strata, "contrasts": weights}
-            parts.append(compare_groups(ever, large, people, rng, **scale))  # type: ignore[arg-type]
-    for (subset, ever, people, groups, compared), judged in zip(made, judge(parts), strict=True):
+            if compared:
+                strata, weights = strata_of(matrix.images, large, within, people), large.rest_weights(people)
+                scale = {"shuffles": options.shuffles, "bounds": (0.0, 1.0), "strata": strata, "contrasts": weights}
+                parts[subset] = compare_groups(ever, large, people, rng, **scale)  # type: ignore[arg-type]
+    judged = dict(zip(parts, judge(list(parts.values())), strict=True))
+    for subset, ever, people, groups, compared in made:
         for group in groups.names:
             mine = groups.mask(group)
             resampler = Resampler(people.codes[mine], options.rng(), options.draws)
@@ -76,7 +75,7 @@ def refusal_rows(
             note = join((row.note, "images with a refused prompt"))
             row = row._replace(subset=subset, group=group, verdict=TOO_LITTLE, note=note)
             if group in compared:
-                found = comparison_at(judged, (compared.index(group), 0))
+                found = comparison_at(judged[subset], (compared.index(group), 0))
                 row = row._replace(p_value=found.p_value, p_at_most=found.at_most or None, verdict=found.verdict)
             yield row
 

@@ -6,7 +6,6 @@ pure function of the filled matrices; whatever else it needs is in `MeasureOptio
 `module:attribute` and loaded when it is needed.
 """
 
-import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -27,7 +26,7 @@ from beholder.core.options import Option as Option
 from beholder.core.progress import Progress, silent
 from beholder.core.record import Record
 from beholder.core.results import Row
-from beholder.core.tables import column_in
+from beholder.core.tables import column_in, read_delimited
 from beholder.core.types import Entry, Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection, group_attributes, select
@@ -115,10 +114,8 @@ class Metric:
 def read_metrics(path: Path, prefix: str = "") -> tuple[Metric, ...]:
     """The metrics of a study's `metrics.csv`, with `prefix` before their names."""
     kinds: Mapping[str, Callable[[str], Any]] = {"landmark": float, "paired": bool, "chance_only": bool}
-    with path.open(encoding="utf-8", newline="") as file:
-        given = [{name: cell for name, cell in row.items() if cell} for row in csv.DictReader(file)]
-    rows = [{name: kinds.get(name, str)(cell) for name, cell in row.items()} for row in given]
-    return tuple(Metric(**{**row, "name": prefix + row["name"]}) for row in rows)
+    rows = read_delimited(path).with_columns(name=prefix + pl.col("name")).to_dicts()
+    return tuple(Metric(**{name: kinds.get(name, str)(cell) for name, cell in row.items() if cell}) for row in rows)
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,6 @@ class Design(NamedTuple):
     unbalanced: bool = False  # four of five women of the first branch and source, four of five men of the second
     spread: float = 1.0  # how much farther apart the scores of the women of the first branch are than all others
 
-    def times(self, factor: int) -> "Design":
-        """The same with so many times as many people."""
-        return self._replace(women=factor * self.women, men=factor * self.men)
-
 
 DESIGNS = {
     "30 + 30": Design(30, 30),

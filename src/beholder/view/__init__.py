@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from beholder._run import Run, load_run
+from beholder._run import Run
 from beholder.chapter.finding import Finding, deciding
 from beholder.chapter.numbers import Result, percent, quantity
 from beholder.comparison.family import DIFFERENCE, NAMES, SIGNS
@@ -46,7 +46,6 @@ class ScoredSet:
 
     run: str
     study: str
-    model: str
     spec: ModelSpec
     task: Task
     store: Store
@@ -54,6 +53,11 @@ class ScoredSet:
     compared: pl.DataFrame  # the rows of the run's results that decided something about this study, model and data
     person: str | None = None  # the column that says who is shown, where the run named one
     belief: bool = False  # whether the study reads scores as shares of belief among the prompts of one level
+
+    @property
+    def model(self) -> str:
+        """The model's name as the report has it."""
+        return short_names([self.spec.name]).get(self.spec.name, self.spec.name)
 
     @cached_property
     def matrix(self) -> ScoreMatrix | None:
@@ -229,13 +233,8 @@ def _verdict(row: Result) -> str:
     return f"{SIGNS[row['verdict']]} {NAMES[row['verdict']]}: {what}, {who}: {value or 'no number'}{between}"
 
 
-def open_gallery(folders: Sequence[Path], places: Places) -> list[ScoredSet]:
-    """Every scored set of the runs that the store has scores for."""
-    return scored_sets([(folder, load_run(folder)) for folder in folders], places)
-
-
 def scored_sets(runs: Iterable[tuple[Path, Run]], places: Places) -> list[ScoredSet]:
-    """Every scored set of these runs, with the images that they asked about."""
+    """Every scored set of these runs that the store has scores for, with the images that they asked about."""
     sets: dict[tuple[str, ...], ScoredSet] = {}
     for each in (each for folder, run in runs for each in _sets(folder, run, places)):
         # Tasks of several parts that ask the same about the same pictures are one set under all their names.
@@ -260,7 +259,7 @@ def _sets(folder: Path, run: Run, places: Places) -> Iterable[ScoredSet]:
         task = as_asked(whole, study, run.record)
         own = compared.filter(study=study, model=spec.name, dataset=task.dataset.name)
         belief = study in STUDIES and STUDIES[study].asks.belief
-        yield ScoredSet(name, study, spec.name, spec, task, store, root, own, person, belief)
+        yield ScoredSet(name, study, spec, task, store, root, own, person, belief)
 
 
 class Opening(NamedTuple):
@@ -294,7 +293,8 @@ def _about(sets: Sequence[ScoredSet], finding: Finding, *, anyway: bool = False)
     groups = {side.group for side in sides[0]} if sides else set(ends)
     part = str(rows[0].get("subset") or "") if rows else ""
     count = sum(side.n for side in sides[0]) if sides else int(rows[0].get("n") or 0) if rows else 0
-    own = [place for place, each in enumerate(sets) if _of(each) == (finding.study, finding.model, finding.dataset)]
+    about = finding.study, finding.model, finding.dataset
+    own = [at for at, each in enumerate(sets) if (each.study, each.model, each.task.dataset.name) == about]
     for place in sorted(own, key=lambda at: (part not in sets[at].task.name, abs(sets[at].images.height - count))):
         attributes = sorted(sets[place].attributes.items(), key=lambda each: each[0] != part)
         by = next((name for name, values in attributes if groups & {*values}), None)
@@ -307,7 +307,3 @@ def _about(sets: Sequence[ScoredSet], finding: Finding, *, anyway: bool = False)
     place = min(own, key=lambda at: finding.kind not in sets[at].task.name)
     by = next((name for name, values in sets[place].attributes.items() if groups & {*values}), "")
     return Opening(finding.badge, finding.answer or f"{finding.headline}.", place, 0, by)
-
-
-def _of(scored: ScoredSet) -> tuple[str, str, str]:
-    return scored.study, short_names([scored.model]).get(scored.model, scored.model), scored.task.dataset.name

@@ -27,7 +27,7 @@ from beholder.core.errors import BeholderError
 from beholder.core.read import parse_json
 from beholder.core.types import Ints
 from beholder.report.page import render
-from beholder.report.report import short_names, slug
+from beholder.report.report import slug
 from beholder.view import Opening, PictureError, ScoredSet, opening
 
 PAGE = Path(__file__).parent / "page"
@@ -96,8 +96,7 @@ class Viewer:
         """Everything that can be looked at: what was asked, and by what people are grouped."""
         described = [
             {
-                **{name: getattr(scored, name) for name in ("run", "study", "attributes")},
-                "model": short_names([scored.model]).get(scored.model, scored.model),
+                **{name: getattr(scored, name) for name in ("run", "study", "model", "attributes")},
                 "dataset": scored.task.dataset.name,
                 "set": scored.task.name,
                 "images": scored.images.height,
@@ -217,10 +216,9 @@ def rows(scored: ScoredSet, places: Ints, prompt: int, other: ScoredSet | None) 
     made: list[dict[str, object]] = []
     for place, named in zip(places.tolist(), labels, strict=True):
         score, other_score = number(scored.scores[place, prompt]), number(elsewhere.get(ids[place]))
-        said = [
-            scored.said(score, prompt),
-            *([other.said(other_score, texts.index(text))] if elsewhere and other else []),
-        ]
+        said = [scored.said(score, prompt)]
+        if elsewhere and other:
+            said.append(other.said(other_score, texts.index(text)))
         about = ", ".join(filter(None, (words(name, value) for name, value in named.items())))
         numbers = {"place": place, "score": score, "other": other_score}
         made.append({**numbers, "said": " / ".join(said), "about": about, "labels": named})

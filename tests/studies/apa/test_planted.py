@@ -24,7 +24,7 @@ def test_the_embedded_world_compares_known_truth_with_the_audit(glasshouse_run: 
         r"The audit finds the three planted ratios that it measures within (\d\.\d{3})", finding.headline
     )
     assert reach
-    off = max(abs(pair.off or 0) for pair in comparisons(glasshouse_run.results) if pair.row["metric"] == RATIO)
+    off = max(abs(row["off"]) for row in comparisons(glasshouse_run.results) if row["metric"] == RATIO)
     assert off <= float(reach[1]) < off + 0.0011
     assert "judges: planted 1.00, found 1.01 (0.95–1.08)" in finding.sentence
     assert {row["metric"] for row in finding.rows} == {"apa.bias_ratio"}
@@ -38,12 +38,8 @@ def test_ratios_that_were_not_measured_are_not_counted_as_found(glasshouse_run: 
 
 
 def test_a_difference_is_what_was_found_minus_what_was_planted(glasshouse_run: Run) -> None:
-    pairs = {
-        pair.row["subset"]: pair
-        for pair in comparisons(glasshouse_run.results)
-        if pair.row["metric"] == "apa.bias_ratio"
-    }
-    assert pairs["judges"].off == pytest.approx(0.01)
+    rows = {row["subset"]: row for row in comparisons(glasshouse_run.results) if row["metric"] == RATIO}
+    assert rows["judges"]["off"] == pytest.approx(0.01)
     table = planted_table(glasshouse_run.results)
     assert table is not None
     row = next(row for row in table.rows if row[0].text == "judges: women over men")

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from beholder.calibration.claims import Cell, claims, measured, true_values
-from beholder.comparison.family import DIFFERENCE, NONE_FOUND, TOO_LITTLE, comparison_at, judge
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, TOO_LITTLE, comparison_at, judge
 from beholder.comparison.shuffles import compare_pairs
 from beholder.core.errors import BeholderError, DataError
 from beholder.core.results import Row, results_table
@@ -106,8 +106,16 @@ def test_a_model_that_does_not_look_at_the_person_is_called_nothing(choose: obje
     rows = rows_of(choose)
     assert not [row for row in rows if row.verdict == DIFFERENCE]
     for row in rows:
-        assert row.value == pytest.approx({"choice": choice, "unclear": unclear}.get(row.metric[6:], 0), abs=1e-6)
+        expected = {"choice": choice, "unclear": unclear, "answered": 1}
+        assert row.value == pytest.approx(expected.get(row.metric[6:], 0), abs=1e-6)
     assert set(findings(rows).values()) == {NONE_FOUND}
+
+
+def test_a_model_that_gives_no_letter_is_no_all_clear():
+    rows = rows_of(lambda image, order: 2)
+    (letters,) = (row for row in rows if row.metric == "pairs.answered")
+    assert (letters.value, letters.n) == (pytest.approx(0, abs=1e-6), len(scenes()))
+    assert set(findings(rows).values()) == {NOT_MEASURED}
 
 
 def test_unclear_is_an_outcome_of_its_own():

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from beholder.calibration.claims import Cell, claims, measured
-from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.errors import DataError, UsageError
 from beholder.core.results import Row, results_table
 from beholder.datasets import load_dataset
@@ -40,15 +40,19 @@ IMAGES = pl.DataFrame(
 )
 
 
-def rated(means: dict[str, np.ndarray]) -> pl.DataFrame:
+def rated(means: dict[str, np.ndarray], raters: int = 0) -> pl.DataFrame:
+    """Means; of raters who hardly differ, their single ratings too."""
     parts = [
         pl.DataFrame({"who": IMAGES["image_id"], "trait": trait, "mean": own, "n": 9.0}) for trait, own in means.items()
     ]
-    return pl.concat(parts)
+    single = pl.concat_list(pl.col("mean") + 0.01 * place for place in range(raters)) if raters else None
+    return pl.concat(parts) if single is None else pl.concat(parts).with_columns(single=single)
 
 
-def rows_of(scores: dict[str, np.ndarray], people: dict[str, np.ndarray], images: pl.DataFrame = IMAGES) -> list[Row]:
-    return list(mirror_rows("ratings", scores, images, rated(people), ("gender",), OPTIONS))
+def rows_of(
+    scores: dict[str, np.ndarray], people: dict[str, np.ndarray], images: pl.DataFrame = IMAGES, raters: int = 0
+) -> list[Row]:
+    return list(mirror_rows("ratings", scores, images, rated(people, raters), ("gender",), OPTIONS))
 
 
 def table(rows: list[Row]) -> pl.DataFrame:
@@ -98,7 +102,7 @@ def test_the_ceiling_is_the_correlation_with_what_raters_would_agree_on():
 def test_each_kind_is_told_from_the_others(people: float, model: float, kind: str | None, verdict: str):
     draw = np.random.default_rng(7)
     one, two = (size * WOMAN + draw.normal(size=COUNT) for size in (people, model))
-    results = table(rows_of({"kind": two}, {"kind": one}))
+    results = table(rows_of({"kind": two}, {"kind": one}, raters=4))
     (gap,) = gaps_of(results)
     assert gap.kind == kind
     found = [each for each in mirror_findings(results) if each.kind == "mirror"]
@@ -107,6 +111,43 @@ def test_each_kind_is_told_from_the_others(people: float, model: float, kind: st
     assert [shown.row["value"] for shown in found[0].contrasts] == [gap.model["value"], gap.people["value"]]
     if kind == "exaggerates":
         assert gap.slope > 1
+
+
+def test_a_model_that_sees_what_raters_see_through_their_scatter_exaggerates_nothing():
+    """Scatter among five raters makes people's gap smaller in standard deviations than that of what they see."""
+    called, count = [], 600
+    images = pl.DataFrame({"image_id": [f"{i}" for i in range(count)], "gender": ["woman", "man"] * (count // 2)})
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        truth = draw.normal(size=count) + 0.8 * (np.arange(count) % 2 == 0)
+        single = truth[:, None] + 1.5 * draw.normal(size=(count, 5))
+        given = {"who": images["image_id"], "trait": "kind", "mean": single.mean(axis=1), "n": 5.0}
+        people = pl.DataFrame(given | {"single": single.tolist()})
+        rows = mirror_rows("ratings", {"kind": truth}, images, people, ("gender",), OPTIONS)
+        called += [gap.kind for gap in gaps_of(table(list(rows)))]
+    assert called.count("mirrors") >= 18
+
+
+def test_means_alone_do_not_tell_exaggeration_from_scatter():
+    draw = np.random.default_rng(7)
+    one, two = (size * WOMAN + draw.normal(size=COUNT) for size in (0.8, 6.0))
+    (gap,) = gaps_of(table(rows_of({"kind": two}, {"kind": one})))
+    assert (gap.kind, gap.departure["verdict"]) == ("mirrors", NOT_MEASURED)
+    (gap,) = gaps_of(table(rows_of({"kind": two}, {"kind": one - 0.8 * WOMAN})))
+    assert gap.kind == "invents"
+
+
+def test_a_gap_by_gender_is_that_within_race():
+    """People and model see race alone, and most women are Black: nothing is said of gender."""
+    race = np.where((np.arange(COUNT) % 10 > 1) == WOMAN, "Black", "White")
+    draw, images = np.random.default_rng(3), IMAGES.with_columns(race=pl.Series(race))
+    one, two = (2.0 * (race == "Black") + draw.normal(size=COUNT) for _ in range(2))
+    ratings = rated({"kind": one - two}, raters=4)
+    rows = list(mirror_rows("ratings", {"kind": two}, images, ratings, ("gender", "race"), OPTIONS))
+    kinds = {gap.people["subset"]: gap.kind for gap in gaps_of(table(rows))}
+    assert kinds == {"gender": None, "race": "invents"}
+    crude = [row for row in rows if row.metric == "ratings.rating_gap" and row.subset == "gender" and not row.variant]
+    assert abs(crude[0].value) > 0.5
 
 
 def test_noise_beside_people_who_see_much_is_called_nothing():

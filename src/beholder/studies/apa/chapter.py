@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import polars as pl
 
-from beholder.chapter.chapter import Cell, Question, Table, percent_cell, ratio_cell, tabled
+from beholder.chapter.chapter import Column, Question, Table, percent_cell, ratio_cell, tabled
 from beholder.chapter.finding import CHECK, Finding, finding
 from beholder.chapter.numbers import ABSENT, Result, count, percent, plural, ratio, signed
 from beholder.comparison.family import FACT
@@ -52,55 +51,30 @@ PLANTED: list[Entry] = [
 ]
 
 
-class Comparison(NamedTuple):
-    """One planted value and the row that measures it."""
-
-    row: Result
-    concept: str
-    planted: float
-    note: str
-
-    @property
-    def off(self) -> float | None:
-        """Measured minus planted; None where the value is absent."""
-        return None if self.row["value"] is None else self.row["value"] - self.planted
-
-    @property
-    def label(self) -> str:
-        """What was measured."""
-        named = {
-            "bias_ratio": "women over men",
-            "association": f"right {self.concept}",
-            "occupation_probability": f"{plural(self.row['group'])}: “{self.concept}”",
-            "identity_given_image": "right name, given an image",
-            "identity_given_name": "right images, given a name",
-        }
-        return f"{self.row['subset']}: {named[self.row['metric'].partition('.')[2]]}"
-
-    @property
-    def cells(self) -> dict[str, str | Cell]:
-        """Planted, found, and the difference."""
-        off = self.off or 0.0
-        if self.row["metric"] == RATIO:
-            planted, found, text = ratio(self.planted), ratio_cell(self.row), signed(off / 100, 3)
-        else:
-            planted, found = percent(self.planted, 1), percent_cell(self.row, strong=True)
-            text = f"{signed(off)} points"
-        return {"planted": planted, "found": found, "off": ABSENT if self.off is None else text}
+LABELS = {
+    "bias_ratio": "women over men",
+    "association": "right {word}",
+    "occupation_probability": "{group}: “{word}”",
+    "identity_given_image": "right name, given an image",
+    "identity_given_name": "right images, given a name",
+}
 
 
-def comparisons(results: pl.DataFrame) -> list[Comparison]:
-    """Every planted value that the results measure, in the order planted."""
+def comparisons(results: pl.DataFrame) -> list[Result]:
+    """The rows that measure a planted value, in the order planted: with it, what it is of, and how far they are off."""
     rows = results.filter(pl.col("dataset") == "glasshouse", pl.col("model").str.starts_with(REFERENCE), PLAIN)
-    pairs = []
+    made = []
     for _, part in rows.group_by("model", maintain_order=True):
         measured = {_key(row, row["concept"]): row for row in part.to_dicts()}
         for entry in PLANTED:
             # The planted ratio names its occupation, the measured one names no concept.
-            row = measured.get(_key(entry, entry["concept"])) or measured.get(_key(entry, None))
-            if row is not None:
-                pairs.append(Comparison(row, entry["concept"], entry["value"], entry["note"]))
-    return pairs
+            if row := measured.get(_key(entry, entry["concept"])) or measured.get(_key(entry, None)):
+                off = None if row["value"] is None else row["value"] - entry["value"]
+                label = LABELS[row["metric"].partition(".")[2]]
+                label = label.format(word=entry["concept"], group=plural(row["group"]))
+                told = {"planted": entry["value"], "about": entry["note"], "label": f"{row['subset']}: {label}"}
+                made.append({**row, **told, "off": off})
+    return made
 
 
 def _key(row: Result, concept: str | None) -> tuple[str, ...]:
@@ -109,18 +83,18 @@ def _key(row: Result, concept: str | None) -> tuple[str, ...]:
 
 def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """How close the audit comes to the planted ratios."""
-    pairs = [pair for pair in comparisons(part) if pair.row["metric"] == RATIO and pair.off is not None]
-    if not pairs:
+    rows = [row for row in comparisons(part) if row["metric"] == RATIO and row["off"] is not None]
+    if not rows:
         return
-    ratios = f"the {count(len(pairs))} planted {'ratio' if len(pairs) == 1 else 'ratios'} that it measures"
-    if len(pairs) == sum(entry["metric"] == RATIO for entry in PLANTED):
+    ratios = f"the {count(len(rows))} planted {'ratio' if len(rows) == 1 else 'ratios'} that it measures"
+    if len(rows) == sum(entry["metric"] == RATIO for entry in PLANTED):
         ratios = "every planted ratio"
-    farthest = max(abs(pair.off or 0.0) for pair in pairs)
+    farthest = max(abs(row["off"]) for row in rows)
     reach = math.ceil(round(1000 * farthest, 6)) / 1000  # rounded up so that it holds for all
-    rows, texts = [pair.row for pair in pairs], []
-    for row, pair in zip(rows, pairs, strict=True):
+    texts = []
+    for row in rows:
         interval = "" if row["low"] is None else f" ({row['low']:.2f}–{row['high']:.2f})"
-        texts.append(f"{row['subset']}: planted {pair.planted:.2f}, found {row['value']:.2f}{interval}")
+        texts.append(f"{row['subset']}: planted {row['planted']:.2f}, found {row['value']:.2f}{interval}")
     headline, sentence = f"The audit finds {ratios} within {reach:.3f}", f"Women over men, {'; '.join(texts)}."
     off = farthest if farthest > FAR else 0.0
     yield finding(rows[0], "planted", headline, sentence, verdict=FACT, effect=off, more=rows[1:])
@@ -128,20 +102,31 @@ def planted_findings(part: pl.DataFrame) -> Iterator[Finding]:
 
 def planted_table(results: pl.DataFrame) -> Table | None:
     """What was planted and what was found; None where nothing was planted."""
-    planted = (pair for pair in comparisons(results) if pair.planted > 0)
-    pairs = sorted(planted, key=lambda pair: pair.row["metric"] != RATIO)
-    if not pairs:
+    planted = (row for row in comparisons(results) if row["planted"] > 0)
+    rows = sorted(planted, key=lambda row: row["metric"] != RATIO)
+    if not rows:
         return None
-    rows = [{"model": pair.row["model"], "n": pair.row["n"], "label": pair.label, **pair.cells} for pair in pairs]
-    columns = [("n", "n"), ("Planted", "planted"), ("Found", "found"), ("Difference", "off")]
+    columns: list[Column] = [
+        ("n", "n"),
+        ("Planted", lambda row: ratio(row["planted"]) if row["metric"] == RATIO else percent(row["planted"], 1)),
+        ("Found", lambda row: ratio_cell(row) if row["metric"] == RATIO else percent_cell(row, strong=True)),
+        ("Difference", _off),
+    ]
     caption = "Planted: what follows from the captions that the reference model was trained on. Found: what this audit "
     caption += "measures; small print: 95 % interval over other drawn people. A trained model comes close to what its "
     caption += "captions imply, but not exactly, so the interval need not hold the planted value. No softmax reaches "
     caption += "100 %."
-    notes = [f"{pair.row['subset']}: {pair.note}" for pair in pairs if pair.row["metric"] == RATIO]
+    notes = [f"{row['subset']}: {row['about']}" for row in rows if row["metric"] == RATIO]
     title, part = "Known truth against what the audit found", results.filter(pl.col("model").str.starts_with(REFERENCE))
-    made = tabled(part, rows, [("Result", "label")], columns, title=title, caption=caption, notes=notes)
-    return made._replace(topic="planted", long=len(pairs) > LONG)
+    named: Entry = {"title": title, "topic": "planted", "long": len(rows) > LONG}
+    return tabled(part, rows, [("Result", "label")], columns, caption=caption, notes=notes, **named)
+
+
+def _off(row: Result) -> str:
+    """Measured minus planted."""
+    if row["off"] is None:
+        return ABSENT
+    return signed(row["off"] / 100, 3) if row["metric"] == RATIO else f"{signed(row['off'])} points"
 
 
 QUESTION = Question("Does the audit find what was planted in the reference model?", "planted", role=CHECK)

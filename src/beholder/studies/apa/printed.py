@@ -75,12 +75,10 @@ def misprint(row: Cell) -> str | None:
 
 
 def _impossible(row: Cell) -> str | None:
-    if wrong := misprint(row):
-        return wrong
-    total = _over_one().get((row["model"], row["group"]))
-    if total is None or row["place"] != "Table 5":
-        return None
-    return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
+    total = _over_one().get((row["model"], row["group"])) if row["place"] == "Table 5" else None
+    if total is not None:
+        return f"the eight shares of this row add up to {total:.1f} %: they are not the shares of one softmax"
+    return misprint(row)
 
 
 def other_options(row: Cell, model: str) -> str | None:

@@ -20,8 +20,6 @@ from beholder.studies.public_figures.measures import ASSOCIATION
 from beholder.studies.public_figures.published import scale_rows
 from beholder.studies.study import Asks, Matrices, Measure, MeasureOptions, Measures, Option, Plans, Study, Tells
 
-DRAWN_POOLS = {branch: (branch,) for branch in BRANCH_OCCUPATIONS}
-
 
 def apa_tasks(dataset: Dataset, options: int = len(OCCUPATIONS), wordings: Wordings | None = None) -> list[Task]:
     """Two tasks for each branch: association prompts and names."""
@@ -47,7 +45,7 @@ def drawn_tasks(dataset: Dataset) -> list[Task]:
 def _over_eight(measure: Measure, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """The rows of a measure; those about occupations say that eight were offered."""
     for row in measure(matrices, options):
-        of_nine = row.subset == "actors" or row.subset in DRAWN_POOLS
+        of_nine = row.subset == "actors" or row.subset in BRANCH_OCCUPATIONS
         about = row.metric.removeprefix("apa.") in OCCUPATION_METRICS or row.concept == "occupation"
         variant = f"{row.variant}, {EIGHT}" if row.variant else EIGHT
         yield row._replace(variant=variant) if about and not of_nine else row
@@ -78,7 +76,8 @@ def configured(study: Study, options: Fields) -> Study:
 
 def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None) -> Study:
     """APA with nine occupations as in the released prompts, or with eight of them."""
-    measures = figures.public_figure_measures("apa", {**POOLS, **DRAWN_POOLS})
+    pools = {**POOLS, **{branch: (branch,) for branch in BRANCH_OCCUPATIONS}}
+    measures = figures.public_figure_measures("apa", pools)
     if options < len(OCCUPATIONS):
         measures = tuple(partial(_over_eight, each) for each in measures)
     return Study(
@@ -122,7 +121,7 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
             ),
         ),
         plans=Plans(
-            plan="beholder.studies.apa.study:plan",
+            plan=partial(figures.ratio_plan, "apa", pools),
             trials="beholder.studies.public_figures.study:APA_TRIALS",
             printed="beholder.studies.apa.printed:PRINTED",
         ),
@@ -134,4 +133,3 @@ def apa_study(options: int = len(OCCUPATIONS), wordings: Wordings | None = None)
 
 
 APA = apa_study()
-plan = partial(figures.ratio_plan, "apa", {**POOLS, **DRAWN_POOLS})

@@ -23,6 +23,7 @@ SAYS = {
     "share": "have a first choice among the {} labels",
     "belief": "is the mean belief in the {} labels",
     "retrieved": "is how often a picture comes among the first for {}",
+    "place": "is the mean place of a picture in a search for {} (100 %: first, 0 %: last)",
 }  # what a gap is of, by its metric without the ending
 MANY = 40  # rows above which a table is better opened than shown
 FAR = 0.05  # belief farther than this from what is planted is not found
@@ -31,7 +32,7 @@ FAR = 0.05  # belief farther than this from what is planted is not found
 def classics_findings(part: pl.DataFrame) -> Iterator[Finding]:
     """By category and attribute the widest gap; how far lists and templates move it; retrieval; image tests."""
     yield from planted_findings(part)
-    for kind, metrics in {"label": ("share_gap", "belief_gap"), "retrieval": ("retrieved_gap",)}.items():
+    for kind, metrics in {"label": ("share_gap", "belief_gap"), "retrieval": ("retrieved_gap", "place_gap")}.items():
         own: dict[tuple[str, str], list[Result]] = {}
         for row in _rows(part, metrics):
             own.setdefault((row["concept"] if kind == "label" else "words", row["subset"]), []).append(row)
@@ -82,10 +83,12 @@ def _gap(part: pl.DataFrame, rows: list[Result], kind: str) -> Finding:
     more = f" {others} more of these gaps were found." if others else ""
     made = finding(row, kind, headline, sentence + more, verdict=verdict_of(rows), more=found[:3])
     high, low = (sides, sides[::-1])[row["value"] < 0]
-    does, end = f"shows {people(high.group)} more often than ", f" in a search for {category}"
-    if kind == "label":
-        does, end = f"gives {category} labels more often to {people(high.group)} than to ", ""
-    answer = f"The model {does}{people(low.group)}{end} ({percent(high.value)} against {percent(low.value)})."
+    does = {
+        "retrieved": "shows {} more often than {} in a search for {} (",
+        "place": "puts {} nearer to the front than {} in a search for {} (mean place, 100 % being the first: ",
+    }.get(_measure(row), "gives {2} labels more often to {0} than to {1} (")
+    does = does.format(people(high.group), people(low.group), category)
+    answer = f"The model {does}{percent(high.value)} against {percent(low.value)})."
     shown = Contrast(f"{category}: {row['template']}", row, sides)
     return made._replace(effect=abs(row["value"]), answer=answer if found else "", contrasts=(shown,))
 

@@ -2,12 +2,14 @@
 
 The shares that a ranking is held against are those of all pictures that are ranked (Berg's demographic parity), and
 even ones (equal opportunity). Neither number is 0 without preference: `expected` is what shuffled people give. What is
-judged is how many of the lists of the first k a picture is on, group by group: that is 0 apart without preference.
+judged is how many of the lists of the first k a picture is on, and how far to the front it comes, group by group: both
+are 0 apart without preference. The second also tells where k is half of all: then nearly everybody is on a list.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.stats import rankdata
 
 from beholder.comparison.groups import Groups, People, people_of
 from beholder.comparison.means import ShuffledGroups
@@ -32,9 +34,11 @@ def retrieval_rows(matrix: ScoreMatrix, options: MeasureOptions) -> Iterator[Row
     order, n, columns = descending(cosine, options.rng()), len(cosine), list[Column]()
     k = next((k for k in TOP if 2 * k <= n), max(1, n // 2))
     for valence in whole.prompts["valence"].unique(maintain_order=True):
-        own = order[(whole.prompts["valence"] == valence).to_numpy(), :k]
-        listed = np.bincount(own.ravel(), minlength=n) / len(own)
-        columns.append(Column("classics.retrieved", str(valence), f"k={k}", f"{len(own)} prompts", listed))
+        mine = (whole.prompts["valence"] == valence).to_numpy()
+        listed = np.bincount(order[mine, :k].ravel(), minlength=n) / mine.sum()
+        places = (rankdata(cosine[:, mine], axis=0).mean(axis=1) - 1) / max(n - 1, 1)
+        for metric, listing, values in (("retrieved", f"k={k}", listed), ("place", "whole ranking", places)):
+            columns.append(Column(f"classics.{metric}", str(valence), listing, f"{mine.sum()} prompts", values))
     every = compared_groups(whole.images)
     yield from mean_rows(columns, every, people, options)
     yield from gap_rows(columns, every, people, options)

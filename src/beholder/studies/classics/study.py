@@ -131,13 +131,19 @@ def measure_world(world: World, options: MeasureOptions) -> Iterator[Row]:
     woman, people = (images["gender"] == "woman").to_numpy(), people_of(images)
     order = np.concatenate([np.flatnonzero(woman), np.flatnonzero(~woman)])
     near, test = scores[:, 0] - scores[:, 1], ImageTest("made", "woman", "man", "even", "odd")
-    yield from tested([(test, near[woman], near[~woman], people.rows(order))], options)
+    there = 0 < woman.sum() < len(woman)  # few people may all lack a score
+    yield from tested([(test, near[woman], near[~woman], people.rows(order))] if there else [], options)
 
 
-JUDGED = tuple(f"classics.{name}" for name in ("share_gap", "belief_gap", "retrieved_gap"))
+JUDGED = tuple(f"classics.{name}" for name in ("share_gap", "belief_gap", "retrieved_gap", "place_gap"))
 FOUND, TESTED = ("classics.label", "classics.retrieval"), ("classics.image_association", "classics.images")
 TRUE = (*(f"{name}:gender" for name in (*JUDGED, *FOUND)), *TESTED, "classics.image_p")
-TRIALS = Trial(6, measure_world, {GENDER_ONLY: TRUE}, found=(*JUDGED, *FOUND, *TESTED))
+TRIALS = Trial(
+    6,
+    measure_world,
+    {GENDER_ONLY: TRUE},
+    found=("classics.share_gap", "classics.belief_gap", "classics.place_gap", *FOUND, *TESTED),
+)
 
 
 # Printed numbers: a public replication of CLIP's labels, and iEAT's released table

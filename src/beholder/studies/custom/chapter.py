@@ -1,15 +1,15 @@
 """The chapter on a user's own prompts: gaps, slopes and intersections, all of them judged together."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from beholder.chapter import chapter, numbers
-from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Question, Table, tabled
+from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, cell_of, crossed, tabled
 from beholder.chapter.charts import MOST_DRAWN, Figure, dots, each_model, sentence, widest
-from beholder.chapter.finding import Contrast, Finding, contrast, deciding_rows, finding, valued, verdict_of_rows
+from beholder.chapter.finding import Contrast, Finding, contrast, deciding_rows, finding, metric_rows, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, listed, people, percent, plural, points, points_decimals
 from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.comparison.groups import REST
@@ -42,10 +42,9 @@ MANY = 12  # rows above which a table is better opened than shown
 
 def differences(part: pl.DataFrame, kind: str) -> list[Result]:
     """The rows that decide about a kind of difference; of gaps only the two groups farthest apart."""
-    measured = set(part["metric"])
-    metrics = [metric for start in DIFFERENCES.values() if (metric := start + kind) in measured]
-    rows = [row for metric in metrics for row in deciding_rows(part, metric.removeprefix("custom.")).to_dicts()]
-    return [row for row in rows if row["metric"] in metrics and row["against"] != REST]
+    metrics = [f"{start}{kind}".removeprefix("custom.") for start in DIFFERENCES.values()]
+    rows = [row for metric in metrics for row in deciding_rows(part, metric).to_dicts()]
+    return [row for row in rows if row["against"] != REST]
 
 
 def within(row: Result) -> str:
@@ -243,13 +242,10 @@ def custom_tables(part: pl.DataFrame) -> Iterator[Table]:
         columns = [("Group", "group"), ("Impact ratio", chapter.ratio_cell), *TESTED]
         yield _table(part, rows, LEFT, columns, "Impact ratios", IMPACT)._replace(long=True)
     yield from _balance_tables(part)
-    rows = [row for row in part.to_dicts() if row["metric"] not in (*BASES, BALANCE)]
-    levels: dict[Any, list[Result]] = {}
-    for row in rows:
-        levels.setdefault(row["template"], []).append(row)
-    for level, of_level in levels.items():
-        for attribute in dict.fromkeys(row["subset"] for row in of_level if row["subset"]) or [None]:
-            own = [row for row in of_level if row["subset"] in (None, attribute)]
+    measured = part.filter(~pl.col("metric").is_in([*BASES, BALANCE]))
+    for (level,), of_level in measured.group_by("template", maintain_order=True):
+        for attribute in of_level["subset"].drop_nulls().unique(maintain_order=True).to_list() or [None]:
+            own = [row for row in of_level.to_dicts() if row["subset"] in (None, attribute)]
             yield _prompt_table(part, level, attribute, own)
 
 
@@ -260,31 +256,17 @@ def _table(
 
 
 def _prompt_table(part: pl.DataFrame, level: str | None, attribute: str | None, rows: list[Result]) -> Table:
-    lines = _by_group(rows, ("model", "metric", "concept"), chapter.percent_cell)
+    lines = crossed(rows, ("model", "metric", "concept"), "group", chapter.percent_cell)
     most: dict[str | None, int] = {}
     for row in rows:
         most[row["group"]] = max(row["n"], most.get(row["group"], 0))
-    columns = [(f"{group or 'everyone'} (n = {n})", _cell_of(group)) for group, n in most.items()]
+    columns = [(f"{group or 'everyone'} (n = {n})", cell_of(group)) for group, n in most.items()]
     left: list[Column] = [("Prompt", lambda line: NO_PROMPT.get(line["metric"], line["concept"] or ""))]
     caption = f"Mean share of belief among the prompts of the level, in per cent. {INTERVALS}"
     absent = [row for row in rows if row["value"] is None]
     notes = dict.fromkeys(f"{row['group'] or 'everyone'}: {row['note']}" for row in absent)
     table = _table(part, lines, left, columns, sentence("", _prompts(level, attribute)), caption)
     return table._replace(notes=tuple(notes), long=False)
-
-
-def _by_group(rows: list[Result], keys: Sequence[str], make: Callable[[Result], Cell | str]) -> list[Result]:
-    """A line for every place, with a cell for each group."""
-    lines: dict[tuple[str, ...], Result] = {}
-    for row in rows:
-        line = lines.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "cells": {}})
-        line["cells"][row["group"]] = make(row)
-    return list(lines.values())
-
-
-def _cell_of(group: str | None) -> Callable[[Result], Cell | str]:
-    """A group's cell; a group may have any name."""
-    return lambda line: line["cells"].get(group, Cell(numbers.ABSENT))
 
 
 def _prompts(level: str | None, attribute: str | None) -> str:
@@ -296,13 +278,13 @@ def _prompts(level: str | None, attribute: str | None) -> str:
 def _balance_tables(part: pl.DataFrame) -> Iterator[Table]:
     for (attribute, label), own in part.filter(metric=BALANCE).group_by("subset", "concept", maintain_order=True):
         rows = own.unique(["group", "template"], maintain_order=True).to_dicts()
-        lines = _by_group(rows, ("template",), lambda row: percent(row["value"]))
+        lines = crossed(rows, ("template",), "group", lambda row: percent(row["value"]))
         title = f"{attribute} and {label} go together in this data"
         caption = (
             f"Share of each group's people, by {label}. What looks like a difference by {attribute} may be one by "
             f"{label}: compare within it (--within {label})."
         )
-        columns: list[Column] = [(str(group), _cell_of(group)) for group in dict.fromkeys(row["group"] for row in rows)]
+        columns: list[Column] = [(str(group), cell_of(group)) for group in dict.fromkeys(row["group"] for row in rows)]
         yield _table(own.head(1), lines, [(str(label), "template")], columns, title, caption)
 
 
@@ -313,11 +295,11 @@ def custom_figures(results: pl.DataFrame) -> Iterator[Figure]:
 
 
 def _figures(part: pl.DataFrame) -> Iterator[Figure]:
-    rows = valued(part, "probability")
-    places: dict[tuple[Any, Any], list[Result]] = {}
-    for row in rows:
-        places.setdefault((row["template"], row["subset"]), []).append(row)
-    for (level, attribute), own in {key: own for key, own in places.items() if key[1]}.items() or places.items():
+    rows = metric_rows(part, "probability")
+    compared = rows.drop_nulls("subset")
+    places = (rows if compared.is_empty() else compared).group_by("template", "subset", maintain_order=True)
+    for (level, attribute), table in places:
+        own = table.to_dicts()
         most = max(own, key=lambda row: float(row["value"]))["concept"]
         title = _prompts(level, attribute) if attribute else f"{_prompts(level, None)}: most to “{most}”"
         caption = (
@@ -346,10 +328,7 @@ def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
 
 CHAPTER = Chapter(
     topics={"prompts": "Prompt by prompt"},
-    questions={
-        "custom": Question("Which prompts does the model rate differently between groups?", "prompts", "Your prompts"),
-        "balance": Question("Which other labels go together with those that are compared?", "prompts"),
-    },
+    questions=chapter.read_questions(Path(__file__).with_name("questions.csv")),
     findings=custom_findings,
     tables=custom_tables,
     figures=custom_figures,

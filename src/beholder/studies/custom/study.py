@@ -34,7 +34,7 @@ from beholder.prompts.prompt_set import PromptSet, correct_cells, own_prompts, p
 from beholder.scores.score_matrix import ScoreMatrix, Task
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, join, mean_row
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
-from beholder.studies.worlds import BRIGHTNESS_ONLY, GENDER_ONLY, Trial, World
+from beholder.studies.worlds import BRANCH_ONLY, BRIGHTNESS_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
 
 MEASURED = ("custom.probability", "custom.p_yes", "custom.presence", "custom.association", "custom.association_top1")
 # How the metrics of differences begin, by what differs
@@ -373,8 +373,9 @@ TRIALS = Trial(
     prompts=len(TRIED),
     measure=_measure_world,
     true={
-        GENDER_ONLY: ("custom.gap:gender", "custom.custom:gender"),
-        BRIGHTNESS_ONLY: ("custom.gap:brightness", "custom.slope:brightness", "custom.custom:brightness"),
+        GENDER_ONLY: ("custom.gap:gender", "custom.impact_ratio:gender", "custom.custom:gender"),
+        BRIGHTNESS_ONLY: (*(f"custom.{name}:brightness" for name in ("gap", "slope", "custom")), "custom.impact_ratio"),
+        **dict.fromkeys((BRANCH_ONLY, SOURCE_ONLY), ("custom.impact_ratio",)),  # a selection is judged as it is
     },
     found=("custom.gap", "custom.custom"),
 )

@@ -1,14 +1,15 @@
 """Disparity's chapter: out of hundreds of concepts, those with the widest gaps come first. All are in results.csv."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from beholder.chapter import chapter
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, points_cell, tabled
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Table, p_cell, points_cell, tabled
 from beholder.chapter.finding import by_column, by_model, metric_rows, one_row
-from beholder.chapter.numbers import ABSENT, MINUS, Result, drawn, has_interval, percent, points, points_range, signed
+from beholder.chapter.numbers import ABSENT, Result, decimal, drawn, has_interval, percent, points, points_range, signed
 from beholder.comparison.family import DIFFERENCE
 from beholder.datasets.glasshouse import OBJECTS_NAME
 from beholder.glasshouse.planted import PLANTED_OBJECTS, REFERENCE, implied_gap, implied_matched_gap
@@ -77,7 +78,8 @@ def _lines(part: pl.DataFrame, base: Base, both: Sequence[str], compared: Iterab
     lines = []
     for model, rows in by_model(part):
         for pair in findings.pairs(rows):
-            tables = {(metric, 0): findings.by_concept(findings.of_pair(rows, pair), metric) for metric in compared}
+            own = findings.of_pair(rows, pair)
+            tables = {(metric, 0): by_column(metric_rows(own, metric), "concept") for metric in compared}
             for metric in both:
                 tables[metric, 0], tables[metric, 1] = findings.sides(rows, metric, pair)
             for row in base(rows, pair):
@@ -128,7 +130,7 @@ def _mean_lines(rows: pl.DataFrame) -> Iterator[Result]:
         published, width, chance, found = (
             one_row(compared, metric) for metric in ("mean_ap_gap", "gap_spread", "gap_spread_expected", "gaps_shown")
         )
-        matched = findings.decided(compared, "mean_ap_gap_matched")
+        matched = one_row(compared, "mean_ap_gap_matched", decides=True)
         count = f"{int(found['value'])} of {found['n']}" if found else ABSENT
         yield {"images": f"{pair.less}, as published", "mean": points_cell(published), "row": published, **empty}
         yield {"images": pair.less, "mean": points_cell(matched), "row": matched, "p": p_cell(matched), "found": count}
@@ -145,10 +147,7 @@ def _widest(number: int) -> Base:
 
 
 def gap_table(part: pl.DataFrame, number: int) -> Table:
-
-    def decimal(line: Result) -> str:
-        return ABSENT if line["alignment"] is None else f"{line['alignment']:+.2f}".replace("-", MINUS)
-
+    """The concepts with the widest gaps in either direction, at most so many in each."""
     lines = _lines(part, _widest(number), ["average_precision"])
     words = metric_rows(part, "word_alignment").height > 0
     columns: list[Column] = [
@@ -157,7 +156,7 @@ def gap_table(part: pl.DataFrame, number: int) -> Table:
         ("Matched", lambda line: Cell(signed(line["value"]), points_range(line), strong=line["found"])),
         ("p", p_cell),
         ("Found from", lambda line: points(line["detectable"])),
-        *([("Words", decimal)] if words else []),
+        *([("Words", lambda line: decimal(line["alignment"], "+.2f"))] if words else []),
     ]
     long, notes = number > FEW, () if lines else (_why_none(part),)
     title = "The widest gaps in either direction" if long else "Widest gaps"
@@ -284,15 +283,7 @@ TOPICS = {
     "causes": "Possible causes of the gaps",
     "images": "Image ids behind the gaps",
 }
-QUESTIONS = {
-    "gaps": Question("Which concepts does the model recognise worse in images of one group?", "gaps", "Things"),
-    "together": Question("Are gaps, taken together, wider than chance?", "gaps"),
-    "mean": Question("Does recognition differ between groups on average?", "means"),
-    "prevalence": Question("Which published gaps depend on how often a group shows the concept?", "gaps"),
-    "calibration": Question("Is the model's confidence equally reliable for every group?", "calibration"),
-    "words": Question("Do gaps point towards the group that word vectors put nearer to the concept?", "agreement"),
-    "agreement": Question("Do gaps agree between data sets and between models?", "agreement"),
-}
+QUESTIONS = chapter.read_questions(Path(__file__).with_name("questions.csv"))
 SOURCES = {
     "coco": "Groups come from the words of annotators' captions",
     "visual-genome": "Groups come from the words that annotators gave to the people they saw",

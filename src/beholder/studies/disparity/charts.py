@@ -9,7 +9,7 @@ import polars as pl
 from beholder.chapter import charts as form
 from beholder.chapter.chart_style import GROUP_SHAPES, QUIET, Spec, series_colours
 from beholder.chapter.charts import INK, NUMBERS, Axis, Figure, Layers, Rows, chart, order, series
-from beholder.chapter.finding import by_model, metric_rows
+from beholder.chapter.finding import by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import Result
 from beholder.studies.disparity import findings
 from beholder.studies.disparity.agreement import COLOURS
@@ -121,7 +121,7 @@ def _in_points(row: Result) -> Result:
 def calibration_bars(part: pl.DataFrame, pair: Pair) -> Rows:
     """How much farther confidence is off for the first group than for the second, in points, by concept."""
     first, second = findings.sides(part, "miscalibration", pair)
-    published = findings.by_concept(findings.of_pair(part, pair), "ece_gap")
+    published = by_column(metric_rows(findings.of_pair(part, pair), "ece_gap"), "concept")
     near, rows = _association(part, pair), []
     for row in findings.calibration_gaps(part, pair).to_dicts():
         concept = row["concept"]
@@ -168,7 +168,8 @@ def _strips(part: pl.DataFrame, gaps: str, calibration: str = "") -> Iterator[Fi
 
 def _gap_dots(part: pl.DataFrame, pair: Pair) -> Rows:
     """The tested gaps, and their mean as a row without a concept."""
-    near, mean = _association(part, pair), findings.decided(findings.of_pair(part, pair), "mean_ap_gap_matched")
+    near = _association(part, pair)
+    mean = one_row(findings.of_pair(part, pair), "mean_ap_gap_matched", decides=True)
     rows = [{**row, "words": near.get(row["concept"], UNKNOWN)} for row in findings.tested(part, pair).to_dicts()]
     dots = [{**_in_points(row), "low": None, "high": None} for row in rows]
     return [*dots, *([{**_in_points(mean), "concept": None, "words": None}] if mean and dots else [])]

@@ -105,12 +105,6 @@ def calibration_gaps(part: pl.DataFrame, pair: Pair) -> pl.DataFrame:
     return queries.widest_first(table.with_columns(found=queries.FOUND))
 
 
-def decided(part: pl.DataFrame, metric: str, **where: str) -> Result | None:
-    """The row of a metric that decides, if there is one."""
-    rows = deciding_rows(part, metric).filter(**where)
-    return rows.row(0, named=True) if rows.height else None
-
-
 def ends(table: pl.DataFrame, count: int) -> list[Result]:
     """The widest gaps in either direction, from the most positive to the most negative."""
     above = table.filter(pl.col("value") > 0).sort("value", descending=True).head(count)
@@ -118,13 +112,9 @@ def ends(table: pl.DataFrame, count: int) -> list[Result]:
     return [*above.to_dicts(), *below.to_dicts()]
 
 
-def by_concept(part: pl.DataFrame, metric: str) -> dict[str, Result]:
-    return queries.by_column(metric_rows(part, metric), "concept")
-
-
 def sides(part: pl.DataFrame, metric: str, pair: Pair) -> list[dict[str, Result]]:
     """A metric of both groups of a pair, each by concept; the rest has no rows of its own."""
-    return [by_concept(part.filter(group=name), metric) for name in pair.names]
+    return [queries.by_column(metric_rows(part.filter(group=name), metric), "concept") for name in pair.names]
 
 
 def root(squared: float) -> float:
@@ -149,7 +139,7 @@ def _gaps(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
             headline = "Too few images show any one concept to test a gap"
             yield finding(row, "gaps", headline, sentence, verdict=TOO_LITTLE)
         return
-    found, spread = table.filter("found"), decided(compared, "gap_spread")
+    found, spread = table.filter("found"), one_row(compared, "gap_spread", decides=True)
     directions = found.filter(pl.col("value") > 0), found.filter(pl.col("value") < 0)
     named = [row for side in directions for row in side.head(NAMED).to_dicts()]
     if named:
@@ -217,7 +207,7 @@ def _tested(table: pl.DataFrame) -> str:
 def _together(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     """All gaps together: are they wider than shuffled labels make them?"""
     compared = of_pair(part, pair)
-    row, chance = decided(compared, "gap_spread"), one_row(compared, "gap_spread_expected")
+    row, chance = one_row(compared, "gap_spread", decides=True), one_row(compared, "gap_spread_expected")
     if row is None or chance is None or row["n"] < 2:
         return
     width = one_row(compared, "gap_spread") or row
@@ -235,7 +225,7 @@ def _together(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
 def _mean(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
     """The mean of the matched gaps: the published means depend on prevalence, and are only reported."""
     compared = of_pair(part, pair)
-    row = decided(compared, "mean_ap_gap_matched")
+    row = one_row(compared, "mean_ap_gap_matched", decides=True)
     if row is None or row["n"] < 2:
         return
     found, bounds = row["verdict"] == DIFFERENCE, points_range(row)
@@ -325,7 +315,7 @@ def _not_calibrated(part: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _words(part: pl.DataFrame, pair: Pair) -> Iterator[Finding]:
-    row = decided(of_pair(part, pair), "word_agreement", subset="ap_gap_matched")
+    row = one_row(of_pair(part, pair), "word_agreement", decides=True, subset="ap_gap_matched")
     if row is None or row["n"] < FEWEST_CONCEPTS:
         return
     way = "agree with" if row["value"] > (row["expected"] or 0.5) else "point against"

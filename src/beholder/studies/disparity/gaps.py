@@ -75,21 +75,16 @@ class Gaps:
         gaps = [part_from_null(gap, null, people=people, rounding=ROUNDING) for gap, null, people in tests]
         every = judge([*gaps, *(self._mean_part(index) for index in range(len(pairs)))])
         wide = judge([self._mean_part(index, width=True) for index in range(len(pairs))])
-        named = [(pair.group, pair.against) for pair in pairs]
         found = [
             {
-                (index, int(column)): comparison_at(every[number * len(pairs) + index], place, *named[index])
+                (index, int(column)): comparison_at(every[number * len(pairs) + index], place)
                 for index in range(len(pairs))
                 for place, column in enumerate(layer._tested(index))
             }
             for number, layer in enumerate(layers)
         ]
-        return Judgements(
-            found[0],
-            [comparison_at(one, 0, *names) for one, names in zip(every[len(gaps) :], named, strict=True)],
-            [comparison_at(one, 0, *names) for one, names in zip(wide, named, strict=True)],
-            dict(zip(self.inner, found[1:], strict=True)),
-        )
+        means, widths = ([comparison_at(one, 0) for one in judged] for judged in (every[len(gaps) :], wide))
+        return Judgements(found[0], means, widths, dict(zip(self.inner, found[1:], strict=True)))
 
     def _tested(self, index: int) -> Codes:
         return np.flatnonzero(self.enough(self.data.pairs[index]))
@@ -312,8 +307,7 @@ def _difference_rows(data: ConceptScores, pair: Sides, table: Cells, metric: str
     unit, meaning = MEASURED[metric]
     known = ~np.isnan(table)
     sizes = np.stack([known[data.sets[side]].sum(axis=0) for side in pair.both])
-    with np.errstate(invalid="ignore"):
-        means = np.stack([np.where(known, table, 0.0)[data.sets[side]].sum(axis=0) for side in pair.both]) / sizes
+    means = np.stack([_mean(table[data.sets[side]], axis=0) for side in pair.both])
     for column in np.flatnonzero(sizes.all(axis=0)).tolist():
         concept, (first, second) = data.concepts[column], means[:, column].tolist()
         for index, group in enumerate((pair.group, pair.against)):

@@ -54,10 +54,9 @@ def disparity_prompts(
     rows = []
     for concept, name in words.items():
         own = "" if senses[name] == 1 else f" ({concept})"  # two synsets can have the same word
-        for index, (level, template) in enumerate(wordings.items()):
-            known = list(templates.values())[index if not bare else 0].replace("{}", name)
-            text = template.replace("{}", name)
-            rows.append({"prompt_id": known + own, "text": text, "level": level, "concept": concept})
+        for known, (level, template) in zip(templates.values(), wordings.items(), strict=False):
+            text, prompt_id = template.replace("{}", name), known.replace("{}", name) + own
+            rows.append({"prompt_id": prompt_id, "text": text, "level": level, "concept": concept})
     return prompt_set("disparity", rows)
 
 

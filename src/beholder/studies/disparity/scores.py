@@ -252,9 +252,8 @@ def calibration_rows(data: ConceptScores, confidence: Confidence, options: Measu
     errors = _calibrations(data, values, [np.ones((len(values), 1))], 1)[..., 0]
     parts = (np.ascontiguousarray(part.T) for part in data.resampler(options).weights())
     draws = _calibrations(data, values, parts, options.draws)
-    known = np.stack([(~np.isnan(values[members])).sum(axis=0) for members in data.sets])
-    yield from _error_rows(data, errors, draws, known, confidence.source)
     matched = MatchedCalibration(data, values, options)
+    yield from _error_rows(data, errors, draws, matched.known, confidence.source)
     yield from _miscalibration_rows(matched, confidence.source)
     yield from _miscalibration_gap_rows(matched)
     yield from _diagram(data, values, np.arange(len(data.concepts)), None)
@@ -338,11 +337,7 @@ class MatchedCalibration:
         moved = np.stack([shuffles[column][index] for index, column in tested], axis=1)
         people = np.array([self._fewest[place] for place in tested])
         (judged,) = judge([part_from_null(moved[0], moved[1:], people=people)])
-        pairs = [self.data.pairs[index] for index, _ in tested]
-        return {
-            place: comparison_at(judged, number, pair.group, pair.against)
-            for number, (place, pair) in enumerate(zip(tested, pairs, strict=True))
-        }
+        return {place: comparison_at(judged, number) for number, place in enumerate(tested)}
 
     def _shuffles(self, columns: Codes, options: MeasureOptions) -> dict[int, Floating]:
         """The gap of every pair as it is and when people change groups: pairs × (1 + shuffles), by column."""

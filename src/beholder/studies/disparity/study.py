@@ -1,8 +1,8 @@
 """Disparity: for which group does recognition work worse? Average precision by concept and group."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from beholder.studies.disparity.agreement import agreement, word_rows
 from beholder.studies.disparity.companions import companion_rows, quality_rows
 from beholder.studies.disparity.gaps import AP, cause_rows, find_gaps, gap_rows, widened
 from beholder.studies.disparity.scores import AUTO, CALIBRATIONS, GENDER, ROUNDING, WITHIN, ConceptScores, Confidence
-from beholder.studies.printed import Printed, Size, Sizes, Source, part_of_source
+from beholder.studies.printed import Printed, Size, Sizes, part_of_source, sources_beside
 from beholder.studies.rows import PlanOptions, plan_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
@@ -152,6 +152,14 @@ HELP = {
 KINDS, REPEATABLE = {"by": str, "calibration": str, "indicators": bool, "quality": bool}, ("by", "beside")
 OPTIONS = tuple(Option(name, text, KINDS.get(name, Path), name in REPEATABLE) for name, text in HELP.items())
 
+READERS: dict[str, Callable[[Any], Any]] = {
+    "by": lambda names: names[0],
+    "templates": read_templates,
+    "beside": lambda folders: pl.concat([Choices().beside, *map(read_results, folders)]),
+    "ambiguous": lambda path: prompts.read_words(path, "words"),
+    "same_concepts": lambda path: prompts.read_words(path, "same_as"),
+}  # what becomes of the value of an option; of others it is taken as it is
+
 
 def configured(study: Study, options: Fields) -> Study:
     """Disparity with the user's own groups, templates, word vectors, calibration and other runs."""
@@ -162,17 +170,8 @@ def configured(study: Study, options: Fields) -> Study:
         raise UnknownName("calibration", str(calibration), CALIBRATIONS, where="Disparity")
     if vectors is not None and not vectors.is_file():
         raise UsageError(f"There are no word vectors at {vectors}.")
-    templates = read_templates(options["templates"]) if "templates" in options else prompts.TEMPLATES
-    others = [read_results(folder) for folder in options.get("beside", ())]
-    beside = pl.concat([Choices().beside, *others])
-    ambiguous = prompts.read_words(options["ambiguous"], "words") if "ambiguous" in options else prompts.AMBIGUOUS
-    same = (
-        prompts.read_words(options["same_concepts"], "same_as") if "same_concepts" in options else prompts.SAME_CONCEPTS
-    )
-    chosen = Choices(by[0] if by else None, templates, vectors, calibration or AUTO, beside)
-    indicators, quality = (bool(options.get(name)) for name in ("indicators", "quality"))
-    chosen = chosen._replace(ambiguous=ambiguous, same_concepts=same, indicators=indicators, quality=quality)
-    return disparity_study(chosen)
+    given = {name: READERS[name](value) if name in READERS else value for name, value in options.items()}
+    return disparity_study(Choices(**given))
 
 
 DISPARITY = disparity_study()
@@ -330,6 +329,5 @@ def _frequent(data: Path) -> Size | None:
     return Size(kept["one-group"], hint=hint)
 
 
-CONTENTS = "sizes of two data sets, and concepts on which two of them agree, 2 models"
-TEXT = Source("disparity_text", "Zero-shot disparities between gender groups, text", CONTENTS)
-PRINTED = Printed(Path(__file__).with_name("printed.csv"), (TEXT,), sizes=_sizes)
+PRINTED_CELLS = Path(__file__).with_name("printed.csv")
+PRINTED = Printed(PRINTED_CELLS, sources_beside(PRINTED_CELLS), sizes=_sizes)

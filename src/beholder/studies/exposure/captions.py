@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,9 +97,8 @@ class CaptionFile:
         self.size = self._place.stat().st_size
         remote = self._place.stat().stamp if isinstance(self._place, RemotePath) else None
         self.stamp = f"{self.path} {remote}" if remote else file_stamp(self.path)  # changes when the file does
-        endings = [ending.lower() for ending in self._place.suffixes[-2:]]
-        self._packed = endings[-1] if endings[-1:] and endings[-1] in PACKED else ""
-        self._ending = next(iter(endings[-2:-1] if self._packed else endings[-1:]), "")
+        *_, before, last = ("", "", *(ending.lower() for ending in self._place.suffixes))
+        self._ending, self._packed = (before, last) if last in PACKED else (last, "")
         if self._packed and self._ending in (".parquet", ".json"):
             raise DataError(f"{self.path}: packed {self._ending} files cannot be read. Unpack it first.")
         if isinstance(self._place, RemotePath) and self._ending == ".json":
@@ -288,9 +287,8 @@ def _readable(lines: bytes) -> tuple[bytes, list[int]]:
     if short and _is_text(lines):
         return lines, []
     whole = lines[:-1].split(b"\n")
-    malformed = [index for index, line in enumerate(whole) if len(line) >= LONGEST_LINE or not _is_text(line)]
-    bad = set(malformed)
-    return b"".join(line + b"\n" for index, line in enumerate(whole) if index not in bad), malformed
+    good = [len(line) < LONGEST_LINE and _is_text(line) for line in whole]
+    return b"".join(line + b"\n" for line in compress(whole, good)), [at for at, fine in enumerate(good) if not fine]
 
 
 def _is_text(data: bytes) -> bool:

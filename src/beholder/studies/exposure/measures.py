@@ -11,7 +11,7 @@ import polars as pl
 from beholder.comparison.family import FEWEST, Comparison, Judged, Part, comparison_at, judge, not_judgeable
 from beholder.comparison.groups import Groups, People, Strata, people_of, strata_of
 from beholder.comparison.means import OPEN, compare_groups, levels_of, ratio_bounds
-from beholder.comparison.shuffles import compare_ranks
+from beholder.comparison.shuffles import centred, compare_ranks
 from beholder.core.results import Row
 from beholder.core.types import Array
 from beholder.metrics.intervals import Interval, Resampler, mean_estimate, percentile_interval, studentised_interval
@@ -53,12 +53,9 @@ class Compared(NamedTuple):
     ) -> Part:
         """Women less men in every column, within branches; with `equal`, at equal values of that number."""
         # Nothing is compared where that number is the same for all within their branches, or says who is a woman.
-        strata, cells = self.strata, self.strata.cells
+        strata, women = self.strata, self.groups.mask(0).astype(np.float64)
         if equal is not None:
-            member, number = (
-                each - (np.bincount(cells, each) / np.maximum(np.bincount(cells), 1))[cells]
-                for each in (self.groups.mask(0).astype(np.float64), equal)
-            )
+            member, number = (centred(each, strata.cells) for each in (women, equal))
             if not (member @ number) ** 2 < SAME * (member @ member) * (number @ number):
                 return not_judgeable(np.full((1, 1), min(self.groups.sizes(self.people))))
             strata = strata._replace(design=np.column_stack([strata.design, equal]))

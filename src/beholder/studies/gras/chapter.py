@@ -8,8 +8,9 @@ import polars as pl
 
 from beholder.chapter import chapter
 from beholder.chapter.chapter import INTERVALS, Behind, Cell, Chapter, Column, Table, read_questions, tabled
-from beholder.chapter.finding import FOUND, Contrast, by_column, by_model, metric_rows, one_row
+from beholder.chapter.finding import Contrast, by_column, by_model, metric_rows, one_row
 from beholder.chapter.numbers import ABSENT, Result, count, percent, points, points_range, signed
+from beholder.comparison.family import DIFFERENCE
 from beholder.glasshouse.planted import REFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.gras import phrases
@@ -110,15 +111,13 @@ def _gaps(part: pl.DataFrame) -> Table:
 
 
 def _valence(part: pl.DataFrame) -> Table:
-    shares, rows = metric_rows(part, "valence_share").with_columns(found=FOUND), []
-    kinds = [kind for kind in VALENCES if kind in set(shares["concept"])]
-    for (model, subset, name), own in shares.group_by(["model", "subset", "group"], maintain_order=True):
-        cells = {}
-        for kind, row in by_column(own, "concept").items():
-            shuffled = "" if row["landmark"] is None else f"shuffled {row['landmark']:.0f}"
-            cells[kind] = Cell(score(row["value"]), shuffled, row["found"])
-        rows.append({"model": model, "subset": subset, "group": name, **dict.fromkeys(kinds, ABSENT), **cells})
-    columns: list[Column] = [(kind.capitalize(), kind) for kind in kinds]
+    def share(row: Result) -> Cell:
+        shuffled = "" if row["landmark"] is None else f"shuffled {row['landmark']:.0f}"
+        return Cell(score(row["value"]), shuffled, row["verdict"] == DIFFERENCE)
+
+    shares = metric_rows(part, "valence_share")
+    rows = chapter.crossed(shares.to_dicts(), ("model", "subset", "group"), "concept", share)
+    columns = [(kind.capitalize(), chapter.cell_of(kind)) for kind in VALENCES if kind in set(shares["concept"])]
     group: Column = ("Group", lambda row: group_name(row["group"], row["subset"]))
     caption = "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
     caption += "wording, however small the difference. Shuffled: what shuffled labels give. Bold: a difference from "

@@ -20,8 +20,8 @@ from beholder.studies.gras.phrases import CROSSED, MOST_MODELS, TOP, attribute_n
 
 MOST_BARS = 20  # how many gaps are drawn in all; of each attribute at least as many as are listed
 STRIP = 20  # fewer traits than these are no strip
-VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c", "unrated": QUIET}
-VALENCE_SHAPES = {"positive": "circle", "negative": "diamond", "unrated": "square"}
+VALENCE_COLOURS = {"positive": "#4c86c0", "negative": "#b45a9c"}
+VALENCE_SHAPES = {"positive": "circle", "negative": "diamond"}
 WORDING_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 SIGNS = {"positive": "+", "negative": "−"}
 ENDS = {"age": ("younger", "older"), "skin_tone": ("lighter", "darker")}  # of attributes whose groups are numbers
@@ -135,8 +135,7 @@ def _bar_labels(made: Rows, headings: Rows, y: alt.Y) -> Iterator[Any]:
 
 def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     table, traits = phrases.deviations(part), phrases.traits_in_order(part)
-    groups = list(dict.fromkeys(table["group"]))
-    if len(groups) < 3:  # one of two columns would mirror the other
+    if table["group"].n_unique() < 3:  # one of two columns would mirror the other
         return
     found = pl.col("concept").is_in(phrases.gaps(part).filter("found")["concept"].to_list())
     cells = table.select("group", value="points", trait="concept", found=found.cast(pl.Int64))
@@ -151,15 +150,14 @@ def _deviations(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
     tips: list[str | alt.Tooltip] = ["trait:N", "group:N", alt.Tooltip("value:Q", title="points off the mean")]
     rows, headings = cells.to_dicts(), [f"{kind} traits:" for kind in traits]
     down: Entry = {"down": "trait", "lines": lines, "headings": headings, "room": 12}
-    drawing = charts.heatmap(rows, **down, tips=tips, across="group", columns=groups)
+    drawing = charts.heatmap(rows, **down, tips=tips, across="group")
     yield Figure("deviations", title, caption, drawing, "traits")
 
 
 def _valence(part: pl.DataFrame, attribute: str) -> Iterator[Figure]:
-    kept = ("value", "landmark", "n", "found")
-    shares = metric_rows(part, "valence_share").with_columns(found=FOUND).to_dicts()
-    named = [{"group": group_name(row["group"], attribute), "valence": row["concept"]} for row in shares]
-    rows = [{**name, **{key: row[key] for key in kept}} for name, row in zip(named, shares, strict=True)]
+    shares = metric_rows(part, "valence_share").rename({"concept": "valence"})
+    shares = shares.select("group", "valence", "value", "landmark", "n", found=FOUND)
+    rows = [{**row, "group": group_name(row["group"], attribute)} for row in shares.to_dicts()]
     if rows:
         caption = "Per cent of positive and of negative traits whose group mean lies above the overall mean in every "
         caption += "wording, however small the difference. Tick: with shuffled labels. Pale: no difference from that "

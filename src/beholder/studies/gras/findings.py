@@ -4,18 +4,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter import finding as queries
 from beholder.chapter import numbers
-from beholder.chapter.finding import (
-    FOUND,
-    Contrast,
-    Finding,
-    contrast,
-    finding,
-    metric_rows,
-    one_row,
-    verdict_of_rows,
-    widest_first,
-)
+from beholder.chapter.finding import Finding, finding, metric_rows, one_row, verdict_of_rows, widest_first
 from beholder.chapter.numbers import Result, drawn, number, percent, points, points_decimals, points_range, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND, NOT_MEASURED, TOO_LITTLE
 from beholder.core.results import WITHIN
@@ -152,11 +143,11 @@ def _told(part: pl.DataFrame, made: Finding, rows: list[Result]) -> Finding:
     return made._replace(contrasts=shown, answer=answer)
 
 
-def _contrast(part: pl.DataFrame, row: Result) -> Contrast:
+def _contrast(part: pl.DataFrame, row: Result) -> queries.Contrast:
     own = metric_rows(part, "group_mean").filter(subset=row["subset"], concept=row["concept"])
     means = own.group_by("group", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").max())
     sides = {mean["group"]: mean for mean in means.to_dicts()}
-    made = contrast(row["concept"], row, sides)
+    made = queries.contrast(row["concept"], row, sides)
     apart = made.sides and made.sides[0].value - made.sides[1].value
     return made if apart is None or apart * row["value"] > 0 else made._replace(sides=None)  # within strata otherwise
 
@@ -182,7 +173,7 @@ def _listed_gaps(rows: list[Result]) -> str:
 
 def _valence(part: pl.DataFrame) -> Iterator[Finding]:
     shares, off = metric_rows(part, "valence_share"), (pl.col("value") - pl.col("landmark")).abs()
-    shares = shares.drop_nulls("landmark").with_columns(found=FOUND)
+    shares = shares.drop_nulls("landmark").with_columns(found=queries.FOUND)
     rows = shares.sort(off, descending=True, maintain_order=True).to_dicts()
     if not rows:
         return

@@ -48,10 +48,7 @@ class Answers(NamedTuple):
 
     def asked(self, rows: Mask) -> Answers:
         """The same, only with the traits and wordings that at least one of these images was asked about."""
-        missing = np.isnan(self.p_yes)
-        if rows.any() and not missing.any():
-            return self
-        there = ~missing[rows]
+        there = ~np.isnan(self.p_yes[rows])
         traits, templates = (np.asarray(there.any(axis=axes)) for axes in ((0, 2), (0, 1)))
         if traits.all() and templates.all():
             return self
@@ -61,11 +58,8 @@ class Answers(NamedTuple):
 
     def favour(self) -> Array:
         """For each image, mean P(Yes) over positive traits minus that over negative ones; NaN if either is missing."""
-        positive = np.array([valence == "positive" for valence in self.valences], dtype=bool)
-        if positive.all() or not positive.any():
-            return np.full(len(self.p_yes), np.nan)
-        by_trait = self.p_yes.mean(axis=2, dtype=np.float64)
-        return np.asarray(by_trait[:, positive].mean(axis=1) - by_trait[:, ~positive].mean(axis=1))
+        means = self.by_valence().p_yes[:, :, 0]
+        return np.asarray(means[:, 0] - means[:, 1]) if means.shape[1] > 1 else np.full(len(means), np.nan)
 
     def averaged(self) -> Answers:
         """The same with the wordings of each trait averaged."""
@@ -349,19 +343,6 @@ class Gaps:
     def found(self) -> npt.NDArray[np.bool_]:
         """The traits for which a difference was found."""
         return np.asarray(np.any([each.found.any(axis=0) for each in self.judged], axis=0))
-
-    def least(self, row: Row) -> Row:
-        """The row with the least p-value of any trait and pair, and its verdict."""
-        p_values, at_most, people = (
-            np.concatenate([getattr(each, name).ravel() for each in self.judged])
-            for name in ("p_value", "at_most", "people")
-        )
-        if np.isnan(p_values).all():
-            return row._replace(p_value=np.nan, verdict=family.verdict_of(None, 0))
-        place = int(np.nanargmin(p_values))
-        p_value = float(p_values[place])
-        row = row._replace(p_value=p_value, verdict=family.verdict_of(p_value, int(people[place])))
-        return row._replace(p_at_most=bool(at_most[place]) or None)
 
 
 def gaps_of(grouped: Grouped, mean: Answers, rng: np.random.Generator, shuffles: int) -> Gaps | None:

@@ -1,6 +1,6 @@
 """GRAS's rows: scores, gaps, tests, valence, wordings and answers, each with its verdict and note."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from beholder.comparison.family import Judged, comparison_at, judge
+from beholder.comparison.family import NORMAL, Judged, comparison_at, judge
 from beholder.comparison.groups import People, no_strata, people_of
 from beholder.comparison.means import units_of
 from beholder.core.results import WITHIN as WITHIN_STRATA
@@ -26,7 +26,6 @@ from beholder.studies.study import Matrices, MeasureOptions
 
 SENSITIVE = 0.01  # a trait is sensitive to the wording if P(Yes) moves by at least this much: one point
 SIZE = 0.01  # the smallest gap that counts in the sized score: one point of P(Yes)
-NORMAL = 1.959963984540054
 PERCENT, STATISTIC, SHARE = "per cent", "statistic", "share of variance"
 VARIANT = "statement against denial"  # what stands for P(Yes) where a model matches pictures with texts
 TOGETHER = "interval and p hold for all traits, pairs and attributes together"
@@ -156,7 +155,17 @@ def _score_rows(
     for gap in gaps:
         if gap is not None and not np.isnan(gap.widest).all():
             note = f"the widest gap of any trait; p: the least of any trait's gap; {TOGETHER}"
-            yield gap.least(_row("attribute", np.nanmax(gap.widest), gap.n, subset=gap.groups.attribute, note=note))
+            row = _row("attribute", np.nanmax(gap.widest), gap.n, subset=gap.groups.attribute, note=note)
+            yield _with_least(row, gap.judged)
+
+
+def _with_least(row: Row, judged: Sequence[Judged]) -> Row:
+    """The row with the least p-value of all these numbers, and its verdict."""
+    p_values = [np.nan_to_num(each.p_value, nan=np.inf) for each in judged]
+    part = int(np.argmin([each.min() for each in p_values]))
+    place = np.unravel_index(p_values[part].argmin(), p_values[part].shape)
+    first = comparison_at(judged[part], tuple(map(int, place)))
+    return row._replace(p_value=first.p_value, p_at_most=first.at_most or None, verdict=first.verdict)
 
 
 def _called(grouped: Grouped, gap: Gaps | None, least: float) -> npt.NDArray[np.bool_]:
@@ -265,13 +274,11 @@ def _intersection_rows(answers: Answers, people: People, rng: np.random.Generato
         yield found.on(row._replace(note=join((together, note)), variant=variant))
     if cells.beyond is None:
         return
-    every = [comparison_at(cells.beyond, (k, 0)) for k in range(len(cells.names))]
-    for k, found in enumerate(every):
-        row = _row("interaction", cells.departures[k], cells.size[k], group=cells.names[k], note=together)
-        yield from found.rows(row, cells.strata)
-    first = min(every, key=lambda each: np.inf if np.isnan(each.p_value) else each.p_value)
-    row = _row("interaction_spread", cells.spread, cells.size.sum(), verdict=first.verdict)
-    yield row._replace(p_value=first.p_value, p_at_most=first.at_most or None, note="p: the least of any intersection")
+    for k, name in enumerate(cells.names):
+        row = _row("interaction", cells.departures[k], cells.size[k], group=name, note=together)
+        yield from comparison_at(cells.beyond, (k, 0)).rows(row, cells.strata)
+    row = _row("interaction_spread", cells.spread, cells.size.sum(), note="p: the least of any intersection")
+    yield _with_least(row, [cells.beyond])
 
 
 def _valence_rows(grouped: Grouped, compared: Compared, judged: Judged) -> Iterator[Row]:

@@ -172,12 +172,9 @@ def _measured(world: World, options: MeasureOptions) -> Iterator[Row]:
 
 def _turned_race(table: pl.DataFrame) -> pl.Series:
     """Race, moved on by two people within each gender: unbalanced as before, but not the same label as the source."""
-    people = table.unique("person", maintain_order=True)
-    race = people["race"].to_numpy().copy()
-    for gender in people["gender"].unique():
-        mine = (people["gender"] == gender).to_numpy()
-        race[mine] = np.roll(race[mine], 2)
-    return table.select(pl.col("person").replace_strict(people["person"], pl.Series(race))).to_series()
+    turned = pl.col("race").gather((pl.int_range(pl.len()) + pl.len() - 2) % pl.len()).over("gender")
+    people = table.unique("person", maintain_order=True).select("person", race=turned)
+    return table.select("person").join(people, on="person", how="left", maintain_order="left")["race"]
 
 
 BY_GENDER = ("largest_gap", "other_gap", "attribute", "gap", "valence_share", "valence")
@@ -227,8 +224,7 @@ def _sizes(data: Path) -> Sizes:
         table = load_dataset("gras", data).table
         parts = {"fairface": "FairFace images", AIFACE: "AI-Face images"}
         counted |= {"images": table.height, **{parts[name]: n for name, n in table["part"].value_counts().rows()}}
-        known = [name for name in BALANCE if name in table.columns]
-        for name in known:
+        for name in [each for each in BALANCE if each in table.columns]:
             counts = table[name].drop_nulls().value_counts()["count"].to_list()
             counted |= {f"of each {name}": min(counts)} if counts else {}
     return {("gras", what): Size(number) for what, number in counted.items()}

@@ -8,9 +8,9 @@ import polars as pl
 from beholder.chapter import chapter, numbers
 from beholder.chapter.chapter import INTERVALS, Chapter, Column, Question, Table, decimal_cell, tabled
 from beholder.chapter.charts import Axis, Figure, each_model, forest
-from beholder.chapter.finding import CHECK, Finding, contrast, deciding_rows, finding, swapped, verdict_of_rows
+from beholder.chapter.finding import CHECK, Finding, contrast, deciding_rows, finding, swapped, valued, verdict_of_rows
 from beholder.chapter.numbers import Result, has_interval, percent, plural, points, points_decimals, points_range
-from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
+from beholder.comparison.family import DIFFERENCE, FACT, NOT_MEASURED, TOO_LITTLE
 from beholder.glasshouse.planted import REFERENCE, implied_occupation
 from beholder.studies.pairs.tables import table_findings
 
@@ -89,6 +89,10 @@ def _told(part: pl.DataFrame, ending: str, rows: list[Result]) -> Finding:
     sentence, answer = f"Nearest to a difference, in {scenes(row)}: {apart}.", ""
     if verdict == TOO_LITTLE:
         headline = f"Too few scenes to say whether answers change with {label}"
+    elif verdict == NOT_MEASURED:
+        headline = f"The model seldom answers with a letter: whether {label} changes its answers is not known"
+        letters = " and ".join(percent(each["value"]) for each in valued(part, "answered"))
+        sentence = f"The letters of the options get {letters} of its belief. {sentence}"
     elif verdict == DIFFERENCE:
         found = sum(each["verdict"] == DIFFERENCE for each in rows)
         headline = f"{what[0].upper()}{what[1:]} goes to {more} more often than to {less} in the same scene"
@@ -160,7 +164,7 @@ def implied_gap(part: str) -> float:
 
 
 def _recovered(part: pl.DataFrame) -> list[Result]:
-    rows = deciding_rows(part.filter(pl.col("model").str.starts_with(REFERENCE)), "gap").to_dicts()
+    rows = deciding_rows(part.filter(model=f"{REFERENCE}contrastive"), "gap").to_dicts()
     return [{**row, "planted": implied_gap(row["template"])} for row in rows if row["template"] in WORK]
 
 

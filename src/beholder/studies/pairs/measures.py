@@ -15,7 +15,7 @@ import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from beholder.comparison.family import Judged, comparison_at, judge
+from beholder.comparison.family import NONE_FOUND, NOT_MEASURED, Judged, comparison_at, judge
 from beholder.comparison.groups import CROSSING, group_by, people_of
 from beholder.comparison.shuffles import compare_pairs
 from beholder.core.errors import BeholderError
@@ -30,6 +30,8 @@ from beholder.studies.study import Matrices, MeasureOptions
 
 LABELS = ("gender", "race")
 CHOICE, UNCLEAR = OUTCOMES = ("choice", "unclear")
+ANSWERED = "answered"
+LEAST = 0.5  # of its belief on letters: a model with less does not answer, and "none found" would be no all-clear
 ROUNDING = 1e-7  # differences of probabilities below this are rounding
 FEWEST_SCENES = 6  # scenes of a question below which it is not compared by itself
 
@@ -59,16 +61,17 @@ def answers_of(matrix: ScoreMatrix) -> Iterator[pl.DataFrame]:
             }
             favourable, other, unclear = (np.mean(cells, axis=0) for cells in read.values())
             whole = np.maximum(favourable + other + unclear, 1.0)  # more than 1 for a model that prefers a place
+            letters = np.minimum(favourable + other + unclear, 1.0)
             choice, unclear = (1 + (favourable - other) / whole) / 2, unclear / whole
         elif {*orders} == {"+", "-"} and len(own.prompts) == 2:
             choice = softmax(own.logits)[:, orders.index("+")]
-            unclear = np.full(len(choice), np.nan)
+            unclear = letters = np.full(len(choice), np.nan)
         else:
             raise BeholderError(
                 "pairs reads the probabilities of two letters, or a score for each of two statements.\n"
                 "Imported scores need a column for every statement, such as 'a photo of a pilot'."
             )
-        values = {CHOICE: choice, UNCLEAR: unclear}
+        values = {CHOICE: choice, UNCLEAR: unclear, ANSWERED: letters}
         yield matrix.images.with_columns(
             question=pl.lit(question), **{k: pl.Series(v).fill_nan(None) for k, v in values.items()}
         )
@@ -90,13 +93,20 @@ def pair_rows(by: Sequence[str], matrices: Matrices, options: MeasureOptions) ->
         columns = list(_columns(own, name, labels))
         shares, weights = _shares([values for _, values in columns], units)
         compared.append((columns, compare_pairs(shares, weights, options.rng(), options.shuffles)))
+    known = answers.group_by("image_id", maintain_order=True).agg(pl.col(ANSWERED).mean())[ANSWERED].drop_nulls()
+    silent = len(known) > 0 and float(known.mean()) < LEAST  # type: ignore[arg-type]
+    if len(known):
+        drawn = Resampler(np.arange(len(known)), options.rng(), options.draws)
+        yield mean_row(f"pairs.{ANSWERED}", known.to_numpy(), drawn)
     for (columns, _), judged in zip(compared, judge([part for _, part in compared]), strict=True):
-        yield from _judged([row for row, _ in columns], judged)
+        yield from _judged([row for row, _ in columns], judged, silent=silent)
 
 
-def _judged(rows: Sequence[Row], judged: Judged) -> Iterator[Row]:
+def _judged(rows: Sequence[Row], judged: Judged, *, silent: bool) -> Iterator[Row]:
     for place, row in enumerate(rows):
         one = comparison_at(judged, place)
+        if silent and one.verdict == NONE_FOUND:
+            one = one._replace(verdict=NOT_MEASURED)
         note = "interval and p hold for all parts, labels and questions together"
         if np.isfinite(one.value):
             yield from one.rows(row._replace(value=one.value, note=note), least=-2.0, most=2.0)

@@ -23,7 +23,7 @@ from beholder.studies.pairs.tables import COMMAND
 from beholder.studies.printed import Printed, Source
 from beholder.studies.rows import SEED, PlanOptions, plan_rows
 from beholder.studies.study import Asks, MeasureOptions, Measures, Option, Plans, Study, Tasks, Tells, read_metrics
-from beholder.studies.worlds import GENDER_ONLY, UNFAIR, Trial, World
+from beholder.studies.worlds import DESIGNS, GENDER_ONLY, UNFAIR, Trial, World
 
 METRICS = read_metrics(Path(__file__).with_name("metrics.csv"))
 CHOICES = (
@@ -155,5 +155,6 @@ TRIALS = Trial(
     prompts=3,
     measure=_measured,
     true={GENDER_ONLY: ("pairs.gap:gender", "pairs.pairs:gender"), UNFAIR: ("pairs.",)},
+    designs=tuple(name for name, design in DESIGNS.items() if design.women > 8),  # scenes of both genders, so many
     found=("pairs.gap", "pairs.pairs"),
 )

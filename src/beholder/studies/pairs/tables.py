@@ -14,7 +14,7 @@ import polars as pl
 
 from beholder.chapter import numbers
 from beholder.chapter.finding import Finding, finding, valued, verdict_of_rows
-from beholder.comparison.family import DIFFERENCE, comparison_at, judge, part_from_null
+from beholder.comparison.family import DIFFERENCE, TOO_LITTLE, comparison_at, judge, part_from_null
 from beholder.comparison.shuffles import MOST_FLIPS, compare_ranks
 from beholder.core.digests import digest
 from beholder.core.errors import DataError
@@ -107,5 +107,8 @@ def table_findings(part: pl.DataFrame) -> Iterator[Finding]:
         )
         found = row["verdict"] == DIFFERENCE
         way = "follows" if row["value"] > 0 else "runs against"
-        headline = f"The bias {way} who works in an occupation" if found else "The bias does not follow who works there"
+        headline = "The bias is not found to follow who works in an occupation"
+        if row["verdict"] == TOO_LITTLE:
+            headline = "Too few occupations to say whether the bias follows who works in them"
+        headline = f"The bias {way} who works in an occupation" if found else headline
         yield finding(row, "labour", headline, sentence, verdict=row["verdict"])

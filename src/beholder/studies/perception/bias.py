@@ -250,18 +250,16 @@ def _balanced_subset(judged: Judged, options: MeasureOptions) -> tuple[Codes, st
         chosen = np.flatnonzero(judged.images["released_balance"].to_numpy() & (groups.codes >= 0))
         if len(chosen):
             return chosen, f"{len(chosen)} images of the released draw, which is not balanced"
-    members = [np.flatnonzero(groups.codes == code) for code in range(len(groups.names))]
-    rng, people = options.rng(), judged.people.codes
+    people, rng = judged.people.codes, options.rng()
     in_one_group = len(np.unique(np.stack([people, groups.codes]), axis=1).T) == len(np.unique(people))
-    if judged.people.repeated and in_one_group:  # equally many people: fewer with more images each would vary more
-        who = [np.unique(people[group]) for group in members]
-        fewest = min(map(len, who))
-        drawn = np.concatenate([rng.choice(each, fewest, replace=False) for each in who])
-        chosen = np.flatnonzero(np.isin(people, drawn) & (groups.codes >= 0))
-        return chosen, f"{fewest} people of each {groups.attribute}, with all their images"
+    whole = judged.people.repeated and in_one_group  # equally many people: fewer with more images each would vary more
+    drawn_from = people if whole else np.arange(len(people))
+    members = [np.unique(drawn_from[groups.codes == code]) for code in range(len(groups.names))]
     fewest = min(map(len, members))
-    chosen = np.sort(np.concatenate([rng.choice(group, fewest, replace=False) for group in members]))
-    return chosen, f"{fewest} images of each {groups.attribute}"
+    drawn = np.concatenate([rng.choice(group, fewest, replace=False) for group in members])
+    how = f"{fewest} people of each {groups.attribute}, with all their images"
+    how = how if whole else f"{fewest} images of each {groups.attribute}"
+    return np.flatnonzero(np.isin(drawn_from, drawn) & (groups.codes >= 0)), how
 
 
 def _skew_rows(ranking: Ranking, how: str, place: int, verdicts: Verdicts) -> Iterator[Row]:
@@ -348,13 +346,12 @@ def _seed_correlation_rows(judged: Judged) -> Iterator[Row]:
 
 def _seed_rows(judged: Judged) -> Iterator[Row]:
     """Every seed's neutral cosine in every group: the points of the study's Fig. S.14."""
-    table = judged.images.select(seed=pl.col(SEED).cast(pl.String)).with_columns(
-        value=pl.Series(judged.neutral), code=pl.Series(judged.finest.codes)
-    )
+    seeds, groups = pl.col(SEED).cast(pl.String), judged.finest
+    table = judged.images.select(seed=seeds, value=pl.Series(judged.neutral), code=pl.Series(groups.codes))
     means = table.filter(pl.col("code") >= 0).group_by("seed", "code").agg(pl.col("value").mean(), n=pl.len())
     for seed, code, value, n in means.sort("code", "seed").iter_rows():
-        row = Row("perception.neutral_seed", value, n, judged.unit, judged.finest.attribute, template=seed)
-        yield row._replace(group=judged.finest.names[code])
+        row = Row("perception.neutral_seed", value, n, judged.unit, groups.attribute, template=seed)
+        yield row._replace(group=groups.names[code])
 
 
 def _correlated(row: Row, a: Array, b: Array) -> Row:

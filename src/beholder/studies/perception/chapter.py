@@ -1,12 +1,14 @@
 """Perception's chapter of the report: groups, gaps, effects, and the study's Tables S.1 and S.2 next to the run."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars as pl
 
-from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Question, Table, p_cell, tabled
-from beholder.chapter.finding import KNOWS, by_column, by_model, metric_rows
-from beholder.chapter.numbers import ABSENT, Result
+from beholder.chapter import chapter
+from beholder.chapter.chapter import INTERVALS, Cell, Chapter, Column, Table, cell_of, crossed, p_cell, tabled
+from beholder.chapter.finding import by_model, metric_rows
+from beholder.chapter.numbers import ABSENT, Result, decimal
 from beholder.datasets.glasshouse import DESIGN_NAME
 from beholder.studies.mirror import mirror_tables
 from beholder.studies.perception import findings
@@ -63,16 +65,13 @@ def _plain(row: Result | None) -> Cell:
 
 
 def _groups(part: pl.DataFrame) -> Table:
-    table, rows = metric_rows(part, "delta_cosine"), []
-    for (model, subset, group), own in table.group_by(["model", "subset", "group"], maintain_order=True):
-        cells = {name: _plain(row) for name, row in by_column(own, "concept").items()}
-        name = findings.group(str(group), str(subset))
-        rows.append({"model": model, "group": name, "n": own["n"].max(), **dict.fromkeys(table["concept"]), **cells})
-    columns: list[Column] = [(findings.dimension(name), name) for name in dict.fromkeys(table["concept"])]
+    table = metric_rows(part, "delta_cosine")
+    rows = crossed(table.to_dicts(), ("model", "subset", "group"), "concept", _plain)
+    columns = [(findings.dimension(name), cell_of(name)) for name in dict.fromkeys(table["concept"])]
     caption = f"Δ: the dimension's words less the neutral prompt, {findings.printed_unit(part)}. {INTERVALS}"
     noted = table.drop_nulls("note").to_dicts()
     notes = [f"{findings.dimension(row['concept'])}: {row['note']}" for row in noted]
-    left: list[Column] = [("Group", "group")]
+    left: list[Column] = [("Group", lambda row: findings.group(row["group"], row["subset"]))]
     named = {"title": "Judgements by group", "topic": "judgements"}
     return tabled(part, rows, left, [("n", "n"), *columns], caption=caption, notes=notes, long=True, **named)
 
@@ -142,7 +141,7 @@ def _conventional_notes(part: pl.DataFrame) -> Iterator[str]:
         if row["note"] and (row["value"] is None or row["variant"] or partial):
             yield f"{_metric(row)}, {_group(row)}: {row['note']}"
         elif row["metric"] == "perception.skew" and row["landmark"]:
-            yield f"Skew, {_group(row)}: that of all images ranked is {findings.decimal(row['landmark'])}"
+            yield f"Skew, {_group(row)}: that of all images ranked is {decimal(row['landmark'])}"
         elif row["metric"] == "perception.ndkl" and row["expected"] is not None:
             by = f"{_metric(row)} by {findings.attribute(row['subset'])}"
             yield f"{by}: {row['expected']:.4f} is expected of a ranking without preference"
@@ -181,7 +180,7 @@ def perception_published(part: pl.DataFrame) -> Table | None:
         rows.append({**row, "what": "r of curves", "who": who})
     rows = [row for row in rows if printed.get(_key(row)) is not None]
     ours: Column = ("This run", lambda row: _cell(row, strong=True))
-    theirs: Column = ("Published", lambda row: findings.decimal(findings.factor(row) * printed[_key(row)]))
+    theirs: Column = ("Published", lambda row: decimal(findings.factor(row) * printed[_key(row)]))
     title = f"Compared with the published values of {PUBLISHED_MODEL}"
     notes = PRINTED.provenance("perception.markedness")
     left: list[Column] = [("Metric", "what"), ("Group", "who")]
@@ -236,18 +235,7 @@ CHAPTER = Chapter(
         "confounds": "What else may explain the judgement",
         "people": "Compared with people's ratings",
     },
-    questions={
-        "variant": Question("Is this the published measure?", "judgements"),
-        "effect": Question("Which attribute changes the judgement when all else stays the same?", "effects", "Faces"),
-        "interaction": Question("Does an attribute have the same effect on every group?", "effects"),
-        "stand_out": Question("Does the curve of one group stand out from those of the others?", "curves"),
-        "gap": Question("How differently does the model judge groups of photographs?", "judgements", "Faces"),
-        "markedness": Question("Which group does the model treat as the default?", "ranking"),
-        "ranking": Question("Which group comes first in the model's rankings?", "ranking"),
-        "neutral": Question("What changes when the neutral prompt is subtracted?", "neutral"),
-        "mirror": Question("What does the model make of what people see in groups?", "people"),
-        "order": Question("Does the model put faces in the same order as people do?", "people", role=KNOWS),
-    },
+    questions=chapter.read_questions(Path(__file__).with_name("questions.csv")),
     findings=perception_findings,
     tables=perception_tables,
     figures=perception_figures,

@@ -16,7 +16,7 @@ from beholder.chapter import charts as form
 from beholder.chapter.chart_style import QUIET, SERIES, legend_columns, series_shapes
 from beholder.chapter.charts import Axis, Figure, Layers, Rows, chart, order, series
 from beholder.chapter.finding import by_model, metric_rows
-from beholder.chapter.numbers import Result, listed
+from beholder.chapter.numbers import Result, decimal, listed
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.groups import CROSSING
 from beholder.core.types import Entry
@@ -25,12 +25,12 @@ from beholder.studies.perception import findings
 from beholder.studies.perception.bias import AT_REST
 from beholder.studies.perception.curves import CONFOUNDS, GROUP_LEVELS
 from beholder.studies.perception.design import REST
-from beholder.studies.perception.findings import attribute, decimal, dimension, factor, group, how_many
+from beholder.studies.perception.findings import attribute, dimension, factor, group, how_many
 from beholder.studies.perception.prompts import CONTROLS
 from beholder.studies.perception.scores import EVERYONE, MEAN
 
 LANE, BOX = 10, 26  # pixels of a lane of dots, and of a box
-LABEL, LETTER = 180, 6.8  # the most pixels that a name may take on an axis, and about how many a letter takes
+LABEL = 180  # the most pixels that the name of a dimension may take
 KINDS = {"protected": "#d9822b", "not protected": "#4c86c0"}
 FAINT = 0.12
 MANY, SHORT = 4, 20  # more names than these stand in two columns, if each has no more letters than these
@@ -38,12 +38,6 @@ MANY, SHORT = 4, 20  # more names than these stand in two columns, if each has n
 
 def numbers(*names: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", format=".3f") for name in names or form.NUMBERS]
-
-
-def down(rows: Rows, name: str, **axis: Any) -> alt.Y:
-    """Names from top to bottom, with room for long ones."""
-    room = min(LABEL, LETTER * max(map(len, order(rows, name)))) + 8
-    return form.names_down(rows, name, labelLimit=LABEL, minExtent=room, **axis)
 
 
 def _highlight(rows: Rows, **symbol: Any) -> tuple[form.Series, Any, Any]:
@@ -59,7 +53,8 @@ def group_dots(rows: Rows, title: str) -> Layers:
     names, first = order(rows, "group"), rows[0]["dimension"]
     marks, shown, picked = _highlight(rows)
     lanes = alt.YOffset("group:N", sort=names)
-    place = {"y": down(rows, "dimension"), "yOffset": lanes, "opacity": shown, "color": marks.colour}
+    y = form.names_down(rows, "dimension", labelLimit=LABEL)
+    place = {"y": y, "yOffset": lanes, "opacity": shown, "color": marks.colour}
     base = chart(rows).encode(**place)
     tooltip = ["dimension:N", "group:N", *numbers(), "n:Q"]
     dots = base.mark_point(filled=True, size=42, aria=False).encode(
@@ -120,11 +115,13 @@ class Panels(NamedTuple):
 
     def x(self, panel: str, value: float) -> float:
         """The place of a number across."""
-        return round(self.cell(panel)[0] + LEFT + WIDTH * _share(value, self.across[panel]), 4)
+        low, high = self.across[panel]
+        return round(self.cell(panel)[0] + LEFT + WIDTH * ((value - low) / (high - low)), 4)
 
     def y(self, panel: str, value: float) -> float:
         """The place of a number upwards; one that leaves the panel stands at its edge."""
-        return round(self.cell(panel)[1] + BOTTOM + HEIGHT * min(max(_share(value, self.down), 0.0), 1.0), 4)
+        share = (value - self.down[0]) / (self.down[1] - self.down[0])
+        return round(self.cell(panel)[1] + BOTTOM + HEIGHT * min(max(share, 0.0), 1.0), 4)
 
     def placed(self, rows: Rows, x: str, *heights: str) -> Rows:
         """The rows with `x`, and `y_<name>` for each name of `heights`; what is absent stays so."""
@@ -215,10 +212,6 @@ def span(values: Iterable[float | None]) -> Span:
     known = [value for value in values if value is not None]
     low, high = min(known), max(known)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _share(value: float, ends: Span) -> float:
-    return (value - ends[0]) / (ends[1] - ends[0])
 
 
 MOST_MODELS = 2  # figures with a point for every group and level are drawn for at most so many models
@@ -338,7 +331,8 @@ def _variance(results: pl.DataFrame) -> Iterator[Figure]:
         tooltip = ["dimension:N", "attribute:N", alt.Tooltip("value:Q", format=".1f")]
         colour, x = series(rows, "attribute", colours, columns=2).colour, Axis("per cent of the spread").x().stack(True)
         bars = chart(rows).mark_bar(aria=False).encode(x=x, order="order:Q")
-        bars = bars.encode(y=down(rows, "dimension"), color=colour, tooltip=tooltip)
+        y = form.names_down(rows, "dimension", labelLimit=LABEL)
+        bars = bars.encode(y=y, color=colour, tooltip=tooltip)
         explained = table.filter(pl.col("subset") != REST).group_by("subset", maintain_order=True)
         means = explained.agg(pl.col("value").mean())
         most, share = ("attributes", 0.0) if means.is_empty() else means.sort("value", descending=True).row(0)

@@ -89,9 +89,9 @@ def _adjusted_rows(judged: Judged, groups: Groups, values: Array) -> Iterator[Ro
             weights, n = sizes[both].sum(axis=0)[usable], int(sizes[both][:, usable].sum())
             means = cells.value.reshape(len(groups.names), count, -1)[both][:, usable]
             gaps = np.average(means[0] - means[1], axis=0, weights=weights)
-            for name, value in zip(judged.names(), gaps.tolist(), strict=True):
-                row = Row("perception.adjusted_gap", value, n, judged.unit, groups.attribute, first, second, name)
-                yield row._replace(note="at equal shares of the other labels, weighted by images; describes")
+            note = "at equal shares of the other labels, weighted by images; describes"
+            for row in judged.dimension_rows("adjusted_gap", gaps, n, first):
+                yield row._replace(subset=groups.attribute, against=second, note=note)
 
 
 def trajectory_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
@@ -112,7 +112,7 @@ def followed(judged: Judged, attribute: str, options: MeasureOptions) -> tuple[J
     if attribute != "age" or judged.designed or (bands and not options.compat):
         return judged, None
     fewest_of = 1 if bands else FEWEST_OF_AN_AGE  # the study samples bands equally too
-    counts = levels.drop_nulls().value_counts().filter(pl.col("count") >= fewest_of)
+    counts = levels.drop_nulls().value_counts().sort("age").filter(pl.col("count") >= fewest_of)
     if bands or counts.height >= FEWEST_AGES:
         kind = "band of ages" if bands else f"age with {FEWEST_OF_AN_AGE} or more"
         fewest, rng = int(counts["count"].min()), options.rng()  # type: ignore[arg-type]
@@ -244,7 +244,8 @@ def group_curve_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
         for metric in MEANINGS:
             if judged.designed:
                 fits_of = fits_by_group(part, attribute, groups, DEGREES[metric])
-                each = [_rows(part, metric, name, fit.values.mean(axis=0), fit.sets) for name, fit in fits_of.items()]
+                own = ((name, fit.values.mean(axis=0), fit.sets) for name, fit in fits_of.items())
+                each = [part.dimension_rows(metric, values, n, name) for name, values, n in own]
                 departures = [combined(list(fits_of.values()), weights) for weights in _others(len(fits_of))]
                 made = Fitted(each, None, departures)
             else:
@@ -300,13 +301,6 @@ def _others(count: int) -> Array:
     return np.asarray(np.eye(count) * count / max(count - 1, 1) - 1 / max(count - 1, 1))
 
 
-def _rows(judged: Judged, metric: str, group: str, values: Array, n: int) -> list[Row]:
-    return [
-        Row(f"perception.{metric}", float(value), n, judged.unit, group=group, concept=name)
-        for name, value in zip(judged.names(), values, strict=True)
-    ]
-
-
 def _by_level(
     judged: Judged, attribute: str, groups: Groups, metric: str, rng: np.random.Generator, options: MeasureOptions
 ) -> Fitted:
@@ -326,7 +320,7 @@ def _by_level(
             fit = np.linalg.pinv(np.vander((known - known.mean()) / reach, degree + 1))[0] / (1 if degree == 1 else 4)
             n = int(means.n[places].sum())
             kept.append(code)
-            rows.append(_rows(judged, metric, group, fit @ means.value[places], n))
+            rows.append(judged.dimension_rows(metric, fit @ means.value[places], n, group))
             weights[places] = fit * n / means.n[places]
     if len(kept) < FEWEST_GROUPS:
         return Fitted(rows, None, [])

@@ -110,9 +110,8 @@ def interaction_rows(judged: Judged, options: MeasureOptions) -> Iterator[Row]:
             difference = combined([rises[group] for group in both], np.array([1.0, -1.0]))
             interactions += [(subset, both, difference)] if len(difference.seeds) else []
         for group, rise in rises.items():
-            for name, value in zip(judged.names(), rise.values.mean(axis=0).tolist(), strict=True):
-                row = Row("perception.slope", value, rise.sets, judged.unit, subset, group, concept=name)
-                yield row._replace(note="rise of a straight line over the attribute's range")
+            for row in judged.dimension_rows("slope", rise.values.mean(axis=0), rise.sets, group):
+                yield row._replace(subset=subset, note="rise of a straight line over the attribute's range")
     count = len(interactions) * len(judged.dimensions)
     note = f"rise over the attribute's range, first less second; interval and p hold for all {count} at once"
     family = judged_by_seed([slope for *_, slope in interactions], options)

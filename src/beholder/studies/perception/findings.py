@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from beholder.chapter import numbers
 from beholder.chapter.finding import Contrast, Finding, deciding_rows, finding, metric_rows, swapped, verdict_of_rows
-from beholder.chapter.numbers import ABSENT, MINUS, Result, decimals_for, has_interval, listed, percent, percent_range
+from beholder.chapter.numbers import Result, decimals_for, has_interval, listed, percent, percent_range
 from beholder.chapter.numbers import number as counted
 from beholder.comparison.family import DIFFERENCE, FACT, FEWEST, NOT_MEASURED, TOO_LITTLE
 from beholder.comparison.groups import CROSSING
@@ -57,13 +58,8 @@ def factor(row: Result) -> float:
 
 def printed(row: Result, centre: float = 0.0) -> Result:
     """Value and bounds as a chart draws them, less a `centre`."""
-    numbers = {key: row[key] for key in ("value", "low", "high")}
-    return {key: None if x is None else round(factor(row) * (x - centre), 4) for key, x in numbers.items()}
-
-
-def decimal(value: float, form: str = ".2f") -> str:
-    """A number with a true minus sign."""
-    return f"{value:{form}}".replace("-", MINUS)
+    known = {key: row[key] for key in ("value", "low", "high")}
+    return {key: None if x is None else round(factor(row) * (x - centre), 4) for key, x in known.items()}
 
 
 def decimals_of(row: Result, least: int = 2) -> int:
@@ -76,26 +72,20 @@ def decimals_of(row: Result, least: int = 2) -> int:
     return next(enough, least)
 
 
-def number(row: Result, key: str = "value", decimals: int | None = None) -> str:
-    """A value or bound as printed, with a true minus sign; a dash where there is none."""
-    if row[key] is None:
-        return ABSENT
-    text = f"{factor(row) * row[key]:.{decimals_of(row) if decimals is None else decimals}f}"
-    return text.replace("-", MINUS) if float(text) else text.removeprefix("-")
+def number(row: Result, decimals: int | None = None) -> str:
+    """A value as printed, with a true minus sign; a dash where there is none."""
+    return numbers.points(row["value"], decimals_of(row) if decimals is None else decimals, factor(row))
 
 
 def signed(row: Result, decimals: int | None = None) -> str:
     """The same with its sign."""
-    text = number(row, decimals=decimals)
-    return f"+{text}" if row["value"] is not None and row["value"] > 0 and float(text) else text
+    return numbers.signed(row["value"], decimals_of(row) if decimals is None else decimals, factor(row))
 
 
 def bounds(row: Result, decimals: int | None = None) -> str:
     """The interval as printed; nothing where there is none."""
-    if not has_interval(row):
-        return ""
-    low, high = number(row, "low", decimals), number(row, "high", decimals)
-    return f"{low} to {high}" if MINUS in low + high else f"{low}–{high}"
+    places = decimals_of(row) if decimals is None else decimals
+    return numbers.between(row, places, factor(row)) if has_interval(row) else ""
 
 
 def how_many(clear: int, count: int, thing: str, where: str = "") -> str:

@@ -149,6 +149,11 @@ class Judged(NamedTuple):
         value, low, high = (float(part[cell]) for part in (means.value, means.low, means.high))
         return Row(f"perception.{metric}", value, int(means.n[cell[0]]), self.unit, low=low, high=high)
 
+    def dimension_rows(self, metric: str, values: Array, n: int, group: str) -> list[Row]:
+        """A group's row of every dimension."""
+        named = zip(self.names(), values.tolist(), strict=True)
+        return [Row(f"perception.{metric}", value, n, self.unit, group=group, concept=name) for name, value in named]
+
 
 def read_judged(matrix: ScoreMatrix, dimensions: Sequence[Dimension], person: str | None = None) -> Judged:
     """The scores by word, of the images that have a score for every prompt."""
@@ -226,11 +231,8 @@ def groupings(images: pl.DataFrame) -> list[Groups]:
 
 def pairs(names: list[str]) -> list[tuple[str, str]]:
     """Every two groups, in the study's order: Asian before White before Black, Male before Female."""
-
-    def rank(name: str) -> tuple[int, list[tuple[float, str]]]:
-        return (FIRST.index(name.lower()) if name.lower() in FIRST else len(FIRST)), grouping.natural(name)
-
-    return list(combinations(sorted(names, key=rank), 2))
+    ranked = sorted(names, key=lambda name: ((*FIRST, name.lower()).index(name.lower()), grouping.natural(name)))
+    return list(combinations(ranked, 2))
 
 
 def rated_scores(judged: Judged) -> dict[str, Array]:

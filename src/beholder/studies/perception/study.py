@@ -26,7 +26,7 @@ from beholder.studies.perception import curves, design, prompts
 from beholder.studies.perception.bias import TOP, bias_rows, neutral_rows, neutral_test_rows
 from beholder.studies.perception.prompts import DIMENSIONS, Dimension
 from beholder.studies.perception.scores import GROUPED, Judged, groupings, rated_scores, read_judged
-from beholder.studies.printed import Cell, Printed, Size, Sizes, Source, part_of_source
+from beholder.studies.printed import Cell, Printed, Size, Sizes, part_of_source, sources_beside
 from beholder.studies.rows import PROBABILITY, Planned, PlanOptions, detectable_rows, refusal_metric, refusal_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Option, Plans, Study, Tells, read_metrics
 from beholder.studies.worlds import GENDER_ONLY, Trial, World
@@ -225,28 +225,5 @@ def _impossible(row: Cell) -> str | None:
     return "the released script compares `Male` with `male`, finds no rows and writes 0" if genders else None
 
 
-PAPER = "Social perception of faces in a vision-language model"
-PRINTED = Printed(
-    Path(__file__).with_name("printed.csv"),
-    (
-        Source(
-            "perception_table_s1",
-            f"{PAPER}, Table S.1",
-            "markedness, mean cosine, SC-WEAT, Skew, MaxSkew and NDKL of CLIP ViT-B/32 on three image sets",
-            (
-                "FairFace's markedness of Male and Female is printed as 0.00: the released script compares `Male` "
-                "with `male`, finds no rows and writes 0.",
-                "The header of SC-WEAT's rows is damaged: which pair stands where is inferred.",
-            ),
-        ),
-        Source(
-            "perception_table_s2",
-            f"{PAPER}, Table S.2",
-            "correlation between opposite dimensions' curves over smiling, lighting and pose, CLIP ViT-B/32",
-        ),
-        Source("perception_text", f"{PAPER}, text", "sizes of the three image sets"),
-    ),
-    sizes=_sizes,
-    impossible=_impossible,
-    lower_case_groups=True,
-)
+CELLS = Path(__file__).with_name("printed.csv")
+PRINTED = Printed(CELLS, sources_beside(CELLS), sizes=_sizes, impossible=_impossible, lower_case_groups=True)

@@ -81,7 +81,7 @@ PFI = replace(
         compat="the paper (no scripts were released), with means in float16 as in the scripts of APA, its successor",
     ),
     plans=Plans(
-        plan="beholder.studies.pfi.study:plan",
+        plan=partial(figures.ratio_plan, "pfi", POOLS),
         trials="beholder.studies.public_figures.study:PFI_TRIALS",
         printed="beholder.studies.pfi.study:PRINTED",
     ),
@@ -91,8 +91,6 @@ PFI = replace(
     configure=configured,
 )
 
-
-plan = partial(figures.ratio_plan, "pfi", POOLS)
 CELLS = Path(__file__).with_name("printed.csv")
 PRINTED = Printed(
     CELLS,

@@ -210,8 +210,8 @@ def behind(matrix: ScoreMatrix, shown: Contrast) -> Behind | None:
     if not own.prompts.height or not {"branch", "gender"} <= set(own.images.columns):
         return None
     concepts, branch = own.prompts["concept"].to_list(), own.images["branch"].cast(pl.String)
-    pools = [name for name, known in POOLS.items() if shown.row["subset"] == name for name in known]
-    asked = [name for name in (shown.row["subset"], *pools) if name in matrix.task.split("/")]
+    subset = shown.row["subset"]
+    asked = [name for name in (subset, *POOLS.get(subset, ())) if name in matrix.task.split("/")]
     if not asked or not set(words) <= set(concepts):
         return None
     own = own.rows(branch.is_in(asked).fill_null(False).to_numpy()).complete_rows()

@@ -59,13 +59,11 @@ def occupation_figures(results: pl.DataFrame) -> Iterator[Figure]:
         return
     drawn = {key: drawn_pairs(pairs, max(2, MOST // len(found))) for key, pairs in found.items()}
     left_out = sum(map(len, found.values())) - sum(map(len, drawn.values()))
-    others = f" {left_out} other {'occupation is' if left_out == 1 else 'occupations are'} in the table only."
+    others = f" {left_out} other occupation{' is' if left_out == 1 else 's are'} in the table only." if left_out else ""
     title = "Belief in occupations, for women and for men"
     caption = "Mean share of belief on each occupation, for women (circles) and men (squares), with 95 % intervals, "
-    caption += (
-        "sorted by women − men. A strong band means that a difference was found; the right occupation is set bold."
-    )
-    caption += others if left_out else ""
+    caption += "sorted by women − men. A strong band means that a difference was found; the right occupation is set "
+    caption += f"bold.{others}"
     yield Figure(NAME, title, caption, dumbbells(drawn), "gender", wide=True, answers=("occupations",))
 
 

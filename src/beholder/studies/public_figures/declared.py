@@ -15,6 +15,7 @@ import polars as pl
 
 from beholder.core.errors import DataError
 from beholder.core.tables import read_table, text_columns, with_plain_names
+from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, NEVER, correct_for, prompt_set
 from beholder.scores.score_matrix import Task
@@ -69,12 +70,11 @@ def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
     return made
 
 
-def declares(dataset: Dataset, known: Sequence[str]) -> bool:
-    """Whether the data says itself what its people are asked; its branches are then not those `known`."""
-    columns, branches = dataset.attributes, known
-    if "branch" in columns:
-        branches = dataset.table["branch"].drop_nulls().cast(pl.String).unique().to_list()
-    return bool(set(ASKED) & set(columns)) or not set(branches) <= set(known) or "branch" not in columns
+def declares(dataset: Dataset) -> bool:
+    """Whether the data says itself what its people are asked; its branches are then not APA's."""
+    if set(ASKED) & set(dataset.attributes) or "branch" not in dataset.attributes:
+        return True
+    return not set(dataset.table["branch"].drop_nulls().cast(pl.String)) <= set(BRANCHES)
 
 
 def declared(dataset: Dataset, languages: Sequence[str] = ()) -> Dataset:
@@ -86,8 +86,7 @@ def declared(dataset: Dataset, languages: Sequence[str] = ()) -> Dataset:
             f"It has: {', '.join(dataset.attributes) or 'no attributes'}."
         )
     given = {name: pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in dataset.attributes}
-    table = dataset.table.with_columns(**{name: given[name] for name in COLUMNS if name in given})
-    table = table.with_columns(pl.lit(None, pl.String).alias(name) for name in COLUMNS if name not in given)
+    table = dataset.table.with_columns(**{name: given.get(name, pl.lit(None, pl.String)) for name in COLUMNS})
     only = languages[0] if len(languages) == 1 and not table["language"].count() else ENGLISH
     table = table.with_columns(
         pl.col("branch").fill_null(NO_BRANCH),

@@ -132,11 +132,13 @@ def called(part: pl.DataFrame, pool: str) -> dict[str, dict[str, int]]:
 
 def _contrast(row: Result, label: str, sides: Sides, counts: Called) -> Contrast:
     """The right occupation, or a wrong one, for women and for men, and what each are called most."""
-    named = []
-    for group, side in sides.items():
-        said, times = max(counts.get(group, {}).items(), key=lambda each: each[1], default=("", 0))
-        named.append(Side(group, side["value"], side["n"], said, times if said else None))
+    named = [Side(who, side["value"], side["n"], *_first_word(counts.get(who, {}))) for who, side in sides.items()]
     return Contrast(label, row, (named[0], named[1]) if len(named) == len(GROUPS) else None)
+
+
+def _first_word(counts: Mapping[str, int]) -> tuple[str, int | None]:
+    """What most of a group are called, and how many of them."""
+    return max(counts.items(), key=lambda each: each[1], default=("", None))
 
 
 def _answer(row: Result, sides: Sides, counts: Called) -> str:
@@ -149,16 +151,13 @@ def _answer(row: Result, sides: Sides, counts: Called) -> str:
     drawn = "drawn as " if numbers.drawn(row["dataset"]) else ""  # `women drawn as doctors`, or `women politicians`
     who = [f"{plural(less)} {drawn}{row['subset']}", plural(more)]
     if all(sum(counts.get(group, {}).values()) for group in GROUPS):
-        most = [max(counts[group].items(), key=lambda each: each[1]) for group in (less, more)]
+        most, sizes = [_first_word(counts[group]) for group in (less, more)], [sides[less]["n"], sides[more]["n"]]
         if most[0][0] != right[0] and most[1][0] == right[1]:
-            parts = [
-                f"{_of(most[at][1], sides[group]['n'])} {who[at]} “{most[at][0]}”"
-                for at, group in enumerate((less, more))
-            ]
+            parts = [f"{_of(most[at][1] or 0, sizes[at])} {who[at]} “{most[at][0]}”" for at in (0, 1)]
             return f"The model calls {parts[0]}, and {parts[1]}."
         times = [counts[group].get(word, 0) for group, word in zip((less, more), right, strict=True)]
-        if times[0] / sides[less]["n"] < times[1] / sides[more]["n"]:
-            parts = [f"{_of(times[at], sides[group]['n'])} {who[at]}" for at, group in enumerate((less, more))]
+        if times[0] / sizes[0] < times[1] / sizes[1]:
+            parts = [f"{_of(times[at], sizes[at])} {who[at]}" for at in (0, 1)]
             return f"The model calls {parts[0]} “{right[0]}”, and {parts[1]}."
     shares = told_apart(sides[less], sides[more])
     words = _right_words(row, sides)
@@ -456,11 +455,6 @@ def _weakest(row: Result, top1: list[Result]) -> Finding:
 EXCHANGED = "Names are exchanged among people with the same labels: gender, and party, sport or award if known."
 TRAITS = "Traits that are not labelled, such as age or hair, may suffice to tell people apart."
 WAYS = ("identity_given_image", "identity_given_name")
-UNKNOWN = {
-    NONE_FOUND: "The model is not found to tell people apart by name",
-    TOO_LITTLE: "Too few people to say whether the model tells them apart by name",
-    NOT_MEASURED: "Whether the model knows people by name was not tested",
-}
 
 
 def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
@@ -473,28 +467,29 @@ def identity_findings(part: pl.DataFrame) -> Iterator[Finding]:
     ways = [[row for row in rows if row["metric"].endswith(way)] for way in WAYS]
     sentences, effect = [_way(way) for way in ways if way], 0.0
     if verdict == NOT_MEASURED:
+        headline = answer = "Whether the model knows people by name was not tested"
         sentences.append("There are no exchanged names to compare with, so nothing is claimed.")
     elif known:
         branches, all_branches = (list(dict.fromkeys(row["subset"] for row in each)) for each in (known, rows))
-        every = len(branches) == len(all_branches) > 1
-        where = " in every branch" if every else f": {listed(list(map(people, branches)))}"
+        named, every = listed(list(map(people, branches))), len(branches) == len(all_branches) > 1
+        headline = f"The model tells people apart by name{' in every branch' if every else f': {named}'}"
+        right, others = percent(known[0]["value"]), percent(known[0]["landmark"])
+        answer = f"The model tells {named} apart by name: the right one gets {right} of its belief, exchanged names "
+        answer += f"get {others}"
         sentences += [_exchanged(rows), TRAITS]
         effect = numbers.log_distance(_times_landmark(known[0]["value"], known[0]["landmark"]), 1.0)
     else:
+        headline = answer = "The model is not found to tell people apart by name"
+        if verdict == TOO_LITTLE:
+            headline = answer = "Too few people to say whether the model tells them apart by name"
         reach = [_times_landmark(row["high"], row["landmark"]) for row in rows if has_interval(row)]
         if reach:
             sentences.append(f"Up to {numbers.times(max(reach))} times what exchanged names get is still possible.")
         sentences.append(_exchanged(rows))
     first = (*known, *rows)[0]
-    headline = f"The model tells people apart by name{where}" if known else UNKNOWN[verdict]
     more = [row for row in rows if row is not first]
     shown = [Contrast(people(row["subset"]), row) for row in rows if row["metric"] == first["metric"]]
-    answer = f"{headline}."
-    if known:
-        named, right = listed(list(map(people, dict.fromkeys(row["subset"] for row in known)))), percent(first["value"])
-        exchanged = f"exchanged names get {percent(first['landmark'])}"
-        answer = f"The model tells {named} apart by name: the right one gets {right} of its belief, {exchanged}."
-    told: Entry = {"answer": answer, "contrasts": shown}
+    told: Entry = {"answer": f"{answer}.", "contrasts": shown}
     yield finding(first, "identity", headline, " ".join(sentences), verdict=verdict, effect=effect, more=more, **told)
 
 

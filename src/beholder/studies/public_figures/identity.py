@@ -4,7 +4,6 @@ A model that sees gender alone puts a person's name among half as many and so ge
 what the same scores give when names are exchanged among people with the same labels.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -30,11 +29,8 @@ DECLARED = ("occupation", "specialty")  # and, where the data declares what its 
 
 def identity_rows(prefix: str, matrices: Matrices, options: MeasureOptions) -> Iterator[Row]:
     """Both directions of every branch: all are one family."""
-    rng, family = options.rng(), []
-    for whole in matrices.values():
-        if whole.kind == IDENTITY:
-            family += list(_branch(prefix, whole, rng, options))
-    yield from tested_rows(family)
+    rng, asked = options.rng(), [matrix for matrix in matrices.values() if matrix.kind == IDENTITY]
+    yield from tested_rows([each for whole in asked for each in _branch(prefix, whole, rng, options)])
 
 
 def _branch(prefix: str, whole: ScoreMatrix, rng: np.random.Generator, options: MeasureOptions) -> Iterator[Tested]:
@@ -145,11 +141,8 @@ def identity_as_published(matrix: ScoreMatrix, *, axis: int) -> float:
     if not people:
         return float("nan")
     of_name = {name: [c for c, other in enumerate(columns) if other == name] for name in columns}
-    seen: Counter[str] = Counter()
-    chosen = []
-    for name in people:
-        chosen.append(of_name[name][min(seen[name], len(of_name[name]) - 1)])
-        seen[name] += 1
+    turn = [people[:row].count(name) for row, name in enumerate(people)]
+    chosen = [of_name[name][min(number, len(of_name[name]) - 1)] for name, number in zip(people, turn, strict=True)]
     diagonal = np.diag(softmax(matrix.logits[:, chosen], axis=axis))
     last = {name: row for row, name in enumerate(people)}
     return half_precision_mean(diagonal[sorted(last.values())])

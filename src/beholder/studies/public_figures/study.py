@@ -33,7 +33,7 @@ TEMPLATES = Option(
 
 def figure_tasks(asker: Asker, association: Callable[[str], PromptSet], dataset: Dataset) -> list[Task]:
     """For every branch of the data set: association prompts, then the names of its people."""
-    if declares(dataset, list(BRANCHES)):
+    if declares(dataset):
         return asker.tasks(dataset)
     if asker.wordings:
         raise UsageError(f"--templates goes with people of your own (--people FILE), not with {dataset.name}.")
@@ -93,7 +93,7 @@ def ratio_plan(prefix: str, pools: measures.Pools, dataset: Dataset, options: Pl
     """The smallest detectable effect of every pool, and with `--effect` how many people it takes."""
     if options.effect is not None and not 0 < options.effect < 1:
         raise UsageError("For a ratio, --effect is 1 − b: a number between 0 and 1.")
-    if dataset.name != "glasshouse" and declares(dataset, list(BRANCHES)):
+    if dataset.name != "glasshouse" and declares(dataset):
         dataset = declared(dataset)
         pools = measures.declared_pools([dataset.table])
     table, designs, sources = dataset.table, {}, {}
@@ -163,8 +163,7 @@ def measured_world(prefix: str, world: World, options: MeasureOptions) -> Iterat
             (IDENTITY, images.filter(known), asked, faces),
         ):
             name = f"{branch}/{kind}"
-            matrix = ScoreMatrix(name, shown, prompts, ("score",), scores[:, :, None], kind=kind, part=branch)
-            matrices[name] = matrix
+            matrices[name] = ScoreMatrix(name, shown, prompts, ("score",), scores[:, :, None], kind=kind, part=branch)
     for measure in public_figure_measures(prefix, {"politicians": tuple(TRIED_BRANCHES.values())}):
         yield from measure(matrices, options)
 

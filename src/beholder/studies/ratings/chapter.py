@@ -9,7 +9,7 @@ from beholder.chapter.chapter import Chapter, Question, Table, tabled
 from beholder.chapter.charts import Figure, each_model
 from beholder.chapter.finding import CHECK, KNOWS, Finding, finding, valued
 from beholder.chapter.numbers import has_interval
-from beholder.comparison.family import DIFFERENCE, FACT
+from beholder.comparison.family import DIFFERENCE, FACT, TOO_LITTLE
 from beholder.glasshouse.planted import PLANTED_RATINGS, REFERENCE
 from beholder.studies.mirror import Gap, gaps_of, mirror_figures, mirror_findings, mirror_tables
 
@@ -24,6 +24,8 @@ def rating_findings(part: pl.DataFrame) -> Iterator[Finding]:
             f"occupation is {row['value']:.2f} ({bounds}p {numbers.row_p_value(row)}) over {row['n']} occupations."
         )
         headline = "The occupations that the model gives to women are not found to follow who works in them"
+        if row["verdict"] == TOO_LITTLE:
+            headline = "Too few occupations to say whether the model gives women those in which women work"
         if row["verdict"] == DIFFERENCE:
             way = "those in which" if row["value"] > 0 else "not those in which"
             headline = f"The occupations that the model gives to women are {way} women work"

@@ -21,10 +21,10 @@ from beholder.datasets.picture_sets import ratings_file
 from beholder.glasshouse.planted import planted_ratings
 from beholder.prompts.prompt_set import Instruction, prompt_set
 from beholder.scores.score_matrix import ScoreMatrix, Task
-from beholder.studies.mirror import mirror_metrics, mirror_rows, read_ratings
+from beholder.studies.mirror import SIDES, mirror_metrics, mirror_rows, read_ratings
 from beholder.studies.rows import Planned, PlanOptions, detectable_rows
 from beholder.studies.study import Asks, Matrices, MeasureOptions, Measures, Metric, Option, Plans, Study, Tells
-from beholder.studies.worlds import GENDER_ONLY, Trial, World
+from beholder.studies.worlds import BRANCH_ONLY, BRIGHTNESS_ONLY, GENDER_ONLY, SOURCE_ONLY, Trial, World
 
 TRAITS, WORK = "ratings", "labour"
 LABELS = ("gender", "race")
@@ -212,9 +212,15 @@ def _measured(world: World, options: MeasureOptions) -> Iterator[Row]:
         for who, mean in zip(world.table["image_id"], world.scores[:, place], strict=True)
         if np.isfinite(mean)
     ]
-    yield from mirror_rows("ratings", scores, world.table, pl.DataFrame(rated), ("gender",), options)
+    yield from mirror_rows("ratings", scores, world.table, pl.DataFrame(rated), LABELS, options)
 
 
+SEEN = ("ratings.rating_r", "ratings.order")  # true where people and model see the same, whatever it is
+UNBALANCED = tuple(f"ratings.{name}:race" for name in (*SIDES, "mirror"))  # race may be branch and source
 TRIALS = Trial(
-    prompts=4, measure=_measured, true={GENDER_ONLY: ("ratings.",)}, found=("ratings.rating_r", "ratings.rating_gap")
+    prompts=4,
+    measure=_measured,
+    true={GENDER_ONLY: ("ratings.",), BRIGHTNESS_ONLY: SEEN}
+    | dict.fromkeys((BRANCH_ONLY, SOURCE_ONLY), (*SEEN, *UNBALANCED)),
+    found=("ratings.rating_r", "ratings.rating_gap"),
 )
