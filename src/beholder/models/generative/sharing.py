@@ -46,14 +46,16 @@ class Answered(NamedTuple):
 class Sharing:
     """A model and its processor that answer as many questions at once as possible."""
 
-    def __init__(self, loaded: LoadedModel, *, reuse: Reuse | None = None, quiet: bool = False) -> None:
-        """`reuse` None: as much as the model allows."""
+    def __init__(
+        self, loaded: LoadedModel, *, reuse: Reuse | None = None, together: int | None = None, quiet: bool = False
+    ) -> None:
+        """None: as much as the model allows, and as many pictures `together` as memory holds."""
         self.loaded, self._quiet = loaded, quiet
         self.notes: list[str] = []
         self._questions: tuple[str, ...] = ()
         self._layouts: OrderedDict[object, Layout] = OrderedDict()  # of these questions
         self._proved: dict[str, int] = {}  # by the way of a runner: the longest prompt that was checked
-        self._together: int | None = None  # pictures at once, when that is known
+        self._together = together
         self._use(reuse or ways(loaded.model)[0])
 
     def _use(self, reuse: Reuse) -> None:
@@ -100,7 +102,7 @@ class Sharing:
     def _fault(self, proof: "Proof", reuse: Reuse) -> str | None:
         """Why this much may not be shared; None if it is proved."""
         for order in ((0, 1, 2), (2, 1, 0)):
-            trial = Sharing(self.loaded, reuse=reuse, quiet=True)
+            trial = Sharing(self.loaded, reuse=reuse, together=self._together, quiet=True)
             try:
                 fault = trial.fault or proof.fault(trial, order) or trial.fault
             except BeholderError:
