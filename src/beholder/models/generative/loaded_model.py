@@ -154,9 +154,6 @@ def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
 
 Encode = Callable[[str], tuple[Encoded, Encoded]]
 """From a question to the inputs made of its text and the inputs made of the picture now shown."""
-OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
-"""Inputs that follow from the tokens alone. Any other may depend on the picture, and then no layout is kept."""
-KEPT = 16  # layouts at a time; one of 500 questions takes a few megabytes
 
 
 @dataclass

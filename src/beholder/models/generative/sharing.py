@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import BeholderError, OutOfMemory
-from beholder.models.generative.loaded_model import KEPT, OF_TOKENS, Encoded, Layout, LoadedModel, ids_of, respelled
+from beholder.models.generative.loaded_model import Encoded, Layout, LoadedModel, ids_of, respelled
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import PromptTree
@@ -26,6 +26,9 @@ from beholder.models.spec import Module, Output, Tensor
 from beholder.models.torch_scorer import TOLERANCE, refusal, running, sample_picture, torch, transformers
 
 LOG = logging.getLogger(__name__)
+OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
+"""Inputs that follow from the tokens alone. Any other may depend on the picture, and then no layout is kept."""
+KEPT = 16  # layouts at a time; one of 500 questions takes a few megabytes
 ROOM = 0.5  # the share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know
 MOST_TOGETHER = 8  # pictures at once; a GPU is busy with fewer
 UNREADABLE = {
