@@ -82,7 +82,7 @@ def questions(subject: Subject, images: float, size: tuple[int, int]) -> Asked:
     branches = [drawn(shape.branch) for _ in range(shape.branches)]
     sequences = [[*beginning, *branch, *drawn(shape.leaf)] for branch in branches for _ in range(shape.leaves)]
     read = reading(sequences, picture, shared=not subject.shapes.looks_back)
-    asked = Asked("made up", images, ("",) * shape.questions, ("",) * shape.questions)
+    asked = Asked(images, ("",) * shape.questions, ("",) * shape.questions)
     return asked_about(asked, [(read, subject.shapes.resized(*size))], subject)
 
 

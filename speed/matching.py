@@ -159,7 +159,7 @@ class Contest:
 
     def ours(self) -> Any:
         """The adapter, prompts and all."""
-        self.scorer._last_prompts = None
+        self.scorer._begun.cache_clear()
         return self.scorer.score_prepared(self.prepared, self.texts)[..., 1::-1]
 
 

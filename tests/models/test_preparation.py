@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from PIL import Image
 from beholder.datasets.images import open_image
 from beholder.models.preparation import (
     Arithmetic,
-    ByProcessor,
     Cut,
     Split,
+    by_processor,
     fixed_shape,
     probes,
     processor_split,
@@ -37,8 +38,8 @@ CLIP: dict[str, Any] = {"size": {"shortest_edge": 32}, "crop_size": {"height": 3
     ],
 )
 def test_known_processors_are_split_and_give_the_same_bits(name: str, settings: dict[str, Any]):
-    own = ByProcessor(getattr(transformers, name)(**settings))
-    split = proven(processor_split(own.processor.to_dict()), own)
+    own = partial(by_processor, getattr(transformers, name)(**settings))
+    split = proven(processor_split(own.args[0].to_dict()), own)
     assert split is not None
     picture = Image.fromarray(np.random.default_rng(3).integers(0, 256, (77, 131, 3), dtype=np.uint8))
     np.testing.assert_array_equal(split.arithmetic(split.cut(picture)[None])[0], own(picture))
@@ -53,13 +54,13 @@ def test_known_processors_are_split_and_give_the_same_bits(name: str, settings: 
     ],
 )
 def test_other_processors_are_not_split(name: str, settings: dict[str, Any]):
-    own = ByProcessor(getattr(transformers, name)(**settings))
-    assert proven(processor_split(own.processor.to_dict()), own) is None
+    own = partial(by_processor, getattr(transformers, name)(**settings))
+    assert proven(processor_split(own.args[0].to_dict()), own) is None
 
 
 def test_a_split_that_is_off_by_a_hair_is_refused():
-    own = ByProcessor(transformers.CLIPImageProcessorPil(**CLIP))
-    split = processor_split(own.processor.to_dict())
+    own = partial(by_processor, transformers.CLIPImageProcessorPil(**CLIP))
+    split = processor_split(own.args[0].to_dict())
     assert split is not None
     cut, (divisor, mean, deviation) = split.cut, vars(split.arithmetic).values()
     assert proven(Split(cut, Arithmetic(divisor, tuple(m + 1e-6 for m in mean), deviation)), own) is None
@@ -82,7 +83,7 @@ def test_only_one_shape_can_be_shared():
 
 
 def test_a_processor_travels_to_a_worker():
-    own = ByProcessor(transformers.CLIPImageProcessorPil(**CLIP))
+    own = partial(by_processor, transformers.CLIPImageProcessorPil(**CLIP))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(own))(probes()[0]), own(probes()[0]))
 
 

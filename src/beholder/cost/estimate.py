@@ -18,15 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from beholder.core.digests import content_digest
 from beholder.core.errors import BeholderError, ModelError, UnknownName, UsageError, first_line
 from beholder.core.options import option
 from beholder.cost.subject import WEIGHTS, Subject, subject_of
 from beholder.cost.work import Asked, Counter, Pictures, Work
 from beholder.datasets import load_dataset
-from beholder.datasets.content import read_content
 from beholder.datasets.dataset import Dataset
-from beholder.datasets.images import is_plain_file, open_image
+from beholder.datasets.images import is_plain_file
 from beholder.models.checkpoint.files import matching
 from beholder.models.load import LoadOptions, load_model
 from beholder.models.scorer import Answerer, Embedder, Prepared, Scorer
@@ -34,7 +32,7 @@ from beholder.models.served.address import PREFIX, Limits
 from beholder.models.spec import PRECISIONS, this_machine
 from beholder.prompts.prompt_set import Instruction
 from beholder.scores.executor import usable_cores
-from beholder.scores.reading import PROCESSES_FROM
+from beholder.scores.reading import PROCESSES_FROM, Opening, nothing_stored
 from beholder.studies.inquiry import datasets_here, default_dataset
 from beholder.studies.study import Study
 
@@ -110,13 +108,11 @@ class Rehearsal:
 
 def _opened(scorer: Scorer, uris: Sequence[str], seconds: float) -> tuple[list[Prepared], Array]:
     """Some pictures made ready, and what one takes."""
-    prepare = getattr(scorer, "preparation", None) or scorer.prepare
+    making = Opening(getattr(scorer, "preparation", None) or scorer.prepare, nothing_stored)
 
     def opened(uri: str) -> Prepared:
-        data = read_content(uri) if is_plain_file(uri) else None
-        if data is not None:
-            content_digest(data)
-        return prepare(open_image(uri, data, alpha=getattr(prepare, "keeps_alpha", False)))
+        known = "" if is_plain_file(uri) else uri  # what is no file is not hashed
+        return making.make(uri, known, np.empty(0, np.uint8)).picture
 
     prepared, turns = deque[Prepared](maxlen=len(uris)), cycle(uris)
     opening = _repeated(lambda: prepared.append(opened(next(turns))), seconds)
@@ -203,12 +199,13 @@ class Device(NamedTuple):
 
 def device(name: str) -> Device:
     """The GPU of that name."""
-    text = (files("beholder.cost") / "devices.csv").read_text(encoding="utf-8")
-    rows = {row[0]: row for row in list(csv.reader(text.splitlines()))[1:]}
-    if name not in rows:
-        raise UnknownName("device to plan for", name, list(rows))
-    memory, bandwidth, bfloat16, float32 = map(float, rows[name][2:6])
-    return Device(name, rows[name][1], 1e9 * memory, 1e9 * bandwidth, 1e12 * bfloat16, 1e12 * float32)
+    _, *rows = csv.reader((files("beholder.cost") / "devices.csv").read_text(encoding="utf-8").splitlines())
+    known = {
+        row[0]: Device(row[0], row[1], *(np.array(row[2:], float) * [1e9, 1e9, 1e12, 1e12]).tolist()) for row in rows
+    }
+    if name not in known:
+        raise UnknownName("device to plan for", name, known)
+    return known[name]
 
 
 @dataclass(frozen=True)

@@ -158,13 +158,13 @@ def _onnx(name: str, folder: Path) -> Subject:
 
 
 def _cached(load: str) -> Path | None:
-    owner, slash, _ = load.partition("/")
-    if not (owner and slash) or ":" in load or load.count("/") != 1:
+    if ":" in load or load.count("/") != 1 or load.startswith("/"):
         return None
+    repository, _, revision = load.partition("@")
     try:
         from huggingface_hub import try_to_load_from_cache  # an optional dependency
 
-        path = try_to_load_from_cache(load.partition("@")[0], "config.json", revision=load.partition("@")[2] or None)
+        path = try_to_load_from_cache(repository, "config.json", revision=revision or None)
     except (ImportError, ValueError):
         return None
     return Path(path).parent if isinstance(path, str) else None

@@ -91,15 +91,10 @@ class Reading(NamedTuple):
     branches: float  # words that some questions share
     leaves: float  # words of one question alone
     one_by_one: float  # of all questions, each with the picture
-    in_batches: float  # the same with the padding of batches
+    read: float  # tokens that go through the language model: those of a tree, else the same with the padding of batches
     pairs: float  # pairs of tokens whose attention is computed
     questions: int
     shared: bool  # whether the questions can share words; else only the image tower's work is
-
-    @property
-    def read(self) -> float:
-        """Tokens that go through the language model."""
-        return self.picture + self.text if self.shared else self.in_batches
 
     @property
     def text(self) -> float:
@@ -124,8 +119,8 @@ def reading(sequences: Sequence[Sequence[int]], picture: int, *, shared: bool, a
         width = int(tree.depth[starts].max()) if len(starts) else 0
         pairs = float(tree.trunk**2 + len(starts) * RUN * (width + RUN))
     words = tree.trunk - picture, tree.size - tree.trunk - leaves, leaves
-    in_batches = sum(count * length for count, length in whole)
-    return Reading(picture, *words, sum(lengths), in_batches, pairs, len(sequences), shared)
+    read = tree.size if shared else sum(count * length for count, length in whole)
+    return Reading(picture, *words, sum(lengths), read, pairs, len(sequences), shared)
 
 
 def estimated(questions: Sequence[str], picture: int, *, shared: bool, at_once: int = 1) -> Reading:
@@ -167,7 +162,6 @@ def padded(lengths: Sequence[int], batch: int, length: int, *, full: bool) -> li
 class Asked:
     """A task: how many pictures meet which prompts."""
 
-    name: str
     images: float
     prompts: tuple[str, ...]
     questions: tuple[str, ...]  # the prompts as the model reads them: with the study's instruction if it answers
@@ -223,7 +217,7 @@ class Counter:
         tasks = study.tasks_of(answers=kind == "generative", detects=kind in ("detection", "segmentation"))(dataset)
         ask = study.asks.instruction.ask if kind == "generative" else str
         asked = tuple(
-            Asked(task.name, factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))
+            Asked(factor * len(task.dataset), tuple(texts), tuple(map(ask, texts)))
             for task, texts in ((task, task.prompts.texts) for task in tasks)
         )
         unique = len({uri for task in tasks for uri in task.dataset.table["uri"].to_list()})

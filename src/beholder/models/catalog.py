@@ -123,10 +123,8 @@ def _key(name: str) -> str:
     return re.sub(r"[\s/_]+", "-", name.strip().casefold())
 
 
-def selected(
-    *, family: str | None = None, study: str | None = None, max_parameters: float | None = None
-) -> list[ModelEntry]:
-    """The entries of a family, of a study, of at most so many parameters; unknown sizes pass no limit."""
+def selected(*, family: str | None = None, study: str | None = None) -> list[ModelEntry]:
+    """The entries of a family, of a study."""
     studies = list(dict.fromkeys(name for entry in catalog() for name in entry.studies))
     for kind, name, known in (("family", family, KINDS), ("study", study, studies)):
         if name is not None and name not in known:
@@ -134,9 +132,7 @@ def selected(
     return [
         entry
         for entry in catalog()
-        if (family is None or entry.family == family)
-        and (study is None or study in entry.studies)
-        and (max_parameters is None or (entry.parameters is not None and entry.parameters <= max_parameters))
+        if (family is None or entry.family == family) and (study is None or study in entry.studies)
     ]
 
 

@@ -18,9 +18,9 @@ from beholder.core.errors import MissingExtra, ModelError
 from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, image_settings, load_checkpoint
 from beholder.models.checkpoint.files import ConfigFile, Origin, find_files, read_config
-from beholder.models.scorer import Floats, Prepared, batches
+from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
-from beholder.models.torch_scorer import TorchScorer, refuse_unusable, running, torch
+from beholder.models.torch_scorer import PairScorer, running, torch
 
 TEXTS_KEPT = 4096
 
@@ -52,7 +52,7 @@ def from_folder(folder: Path, name: str, options: LoadOptions, *, origin: Origin
     return kind(checkpoint, spec, options).proved(folder)
 
 
-class DenseScorer(TorchScorer):
+class DenseScorer(PairScorer):
     """Pictures and concepts are encoded once each; `_meet` gives `[n_images, n_channels]` of one concept."""
 
     channels: tuple[str, ...] = ("presence",)
@@ -64,7 +64,6 @@ class DenseScorer(TorchScorer):
     _encode_images: Callable[[Sequence[Prepared]], Output]
     _encode_text: Callable[[str], Output]
     _meet: Callable[[Output, Output], Tensor]
-    one_by_one = False  # whether pictures pass through the model one at a time, whatever the batch
 
     def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, options: LoadOptions) -> None:
         self._model, self._image_processor, self._tokenizer, self.loader_notes = checkpoint
@@ -81,13 +80,6 @@ class DenseScorer(TorchScorer):
         prepared = {"pixel_values": np.asarray(arrays["pixel_values"][0], dtype=np.float32)}
         mask = arrays.get("pixel_mask")
         return prepared if mask is None or np.all(mask) else prepared | {"pixel_mask": np.asarray(mask[0])}
-
-    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
-        """One row per picture, one column per concept."""
-        if not (prepared and prompts):
-            return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
-        parts = batches(prepared, 1 if self.one_by_one else self.batch_size)
-        return refuse_unusable(np.concatenate([self._cells(part, prompts) for part in parts]))
 
     def _cells(self, part: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
         with running():

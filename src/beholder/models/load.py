@@ -42,7 +42,7 @@ def load_model(name: str, options: LoadOptions = LoadOptions()) -> Scorer:  # no
     devices = device_names(options.device)
     if len(devices) > 1:
         return _on_several(name, options, devices)
-    scorer = _opened(name, replace(options, device=devices[0]))
+    scorer = way_to_open(name, replace(options, device=devices[0]))()
     if options.decode == "exact":
         return scorer
     twin = decoding_on_gpu(scorer)  # an error where that cannot be
@@ -101,10 +101,6 @@ def _on_several(name: str, options: LoadOptions, devices: list[str]) -> Scorer:
         )
     vars(scorer)["replicas"] = copies
     return scorer
-
-
-def _opened(name: str, options: LoadOptions) -> Scorer:
-    return way_to_open(name, options)()
 
 
 def way_to_open(name: str, options: LoadOptions) -> Callable[[], Scorer]:
@@ -300,7 +296,7 @@ class AnsweringFunction(FunctionScorer):
         """The same function, asked this way."""
         made = copy.copy(self)
         words = {"instruction": instruction.template, "answers": {"yes": instruction.yes, "no": instruction.no}}
-        made._instruction, made.spec = instruction, replace(self.spec, settings={**self.spec.settings, **words})
+        made._instruction, made.spec = instruction, self.spec.having(**words)
         return made
 
     @property

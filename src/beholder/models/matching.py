@@ -12,19 +12,18 @@ nothing is padded, times as many pictures as fit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
-from PIL import Image
 
 from beholder.core.errors import ModelError, OutOfMemory
 from beholder.models.checkpoint.checkpoint import load_checkpoint, model_settings
 from beholder.models.checkpoint.files import Origin, find_files, read_config
-from beholder.models.preparation import ByProcessor
-from beholder.models.scorer import Floats, Prepared, batches
+from beholder.models.scorer import Floats, Prepared
 from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
-from beholder.models.torch_scorer import TorchScorer, refuse_unusable, running, torch
+from beholder.models.torch_scorer import PairScorer, running, torch
 
 BLOCK_TOKENS = {"cpu": 2048, "cuda": 65536, "mps": 4096}
 # Tokens in flight, of texts and of the pictures they read; halved when memory runs out.
@@ -88,7 +87,7 @@ class Prompts(NamedTuple):
     vectors: Tensor  # `[n, dim]`, unit, in the list's order
 
 
-class MatchingScorer(TorchScorer):
+class MatchingScorer(PairScorer):
     """Matching logits and contrastive cosines of every picture with every prompt."""
 
     channels: tuple[str, ...] = ("match_logit", "no_match_logit", "itc_cosine")
@@ -101,19 +100,7 @@ class MatchingScorer(TorchScorer):
         super().__init__(spec, options, max_length=reading.max_length)
         self.block_tokens = self._by_device(BLOCK_TOKENS)
         self._matcher, self._image_processor, self._reading = matcher, processor, reading
-        self._last_prompts: tuple[tuple[str, ...], Prompts] | None = None
-
-    def prepare(self, image: Image.Image) -> Prepared:
-        """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        return ByProcessor(self._image_processor)(image)
-
-    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
-        """`[n_images, n_prompts, 3]`; the order of the channels is that of `channels`."""
-        if not (prepared and prompts):
-            return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
-        begun = self._begun(tuple(prompts))
-        cells = [self._score(part, begun) for part in batches(prepared, self.batch_size)]
-        return refuse_unusable(np.concatenate(cells))
+        self._begun = lru_cache(1)(self._begin)
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> Tensor:
         logits, cosine = self._matcher.plain(self._pixels(prepared), self._ids(self._tokens([text])))
@@ -121,13 +108,14 @@ class MatchingScorer(TorchScorer):
 
     def _forget_texts(self) -> None:
         super()._forget_texts()
-        self._last_prompts = None
+        self._begun.cache_clear()
 
-    def _score(self, prepared: Sequence[Prepared], prompts: Prompts) -> Floats:
+    def _cells(self, part: Sequence[Prepared], texts: Sequence[str]) -> Floats:
+        prompts = self._begun(tuple(texts))
         with running():
-            pictures = self._matcher.pictures(self._pixels(prepared))
+            pictures = self._matcher.pictures(self._pixels(part))
             cosines = torch.einsum("iqd,td->iqt", pictures.vectors, prompts.vectors).amax(dim=1)
-            shortest = min(int(texts.begun.shape[1]) for texts in prompts.texts)
+            shortest = min(int(each.begun.shape[1]) for each in prompts.texts)
             logits = self._fitting(lambda: self._logits(pictures.states, prompts), shortest=shortest)
             return np.asarray(torch.cat([logits.flip(-1), cosines[..., None]], dim=-1).cpu().numpy())
 
@@ -143,13 +131,10 @@ class MatchingScorer(TorchScorer):
                 logits[start : start + at_once, indices] = torch.cat(blocks, dim=1).float()
         return logits
 
-    def _begun(self, prompts: tuple[str, ...]) -> Prompts:
+    def _begin(self, prompts: tuple[str, ...]) -> Prompts:
         """The prompts as far as they can be computed alone; kept for the next pictures."""
-        if self._last_prompts is None or self._last_prompts[0] != prompts:
-            tokens = self._tokens(prompts)
-            begun = self._fitting(lambda: self._texts(tokens), shortest=min(map(len, tokens)))
-            self._last_prompts = prompts, begun
-        return self._last_prompts[1]
+        tokens = self._tokens(prompts)
+        return self._fitting(lambda: self._texts(tokens), shortest=min(map(len, tokens)))
 
     def _texts(self, tokens: Sequence[Sequence[int]]) -> Prompts:
         lengths = np.array([len(ids) for ids in tokens])

@@ -5,10 +5,9 @@ Pillow resizes and crops, with 8 bits per value, wherever the picture is opened:
 used only if it gives the numbers of the checkpoint's own preprocessing, bit for bit; `proven` tries it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from PIL import Image
 
 from beholder.core.types import AnyArray
 from beholder.datasets.images import on_white, open_image
-from beholder.models.spec import Settings, Tensor
+from beholder.models.spec import Settings
 
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
@@ -35,25 +34,8 @@ class Jpeg(NamedTuple):
 
 
 Encoded = Jpeg | Pixels
-
-
-class Preparation(Protocol):
-    """Makes an array of a picture; every picture gives the same shape. It can be sent to worker processes."""
-
-    def __call__(self, image: Image.Image) -> Array: ...
-
-
-class Decoder(Protocol):
-    """Decodes whole files on the model's device (`--decode gpu`); the pixels may differ from Pillow's by a hair."""
-
-    @property
-    def encoding(self) -> Callable[[str, Pixels | None], Encoded]:
-        """Makes what `decode` takes of a file's address and bytes, in worker processes too."""
-        ...
-
-    def decode(self, pictures: Sequence[Encoded]) -> Tensor:
-        """A batch of prepared pictures on the device; in any thread, beside the model."""
-        ...
+Preparation = Callable[[Image.Image], Array]
+"""Makes an array of a picture; every picture gives the same shape. It can be sent to worker processes."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +56,12 @@ class Cut:
             left, top = self.offset(image.size)
             image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
         return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
+
+    def encoded(self, uri: str, data: Pixels | None) -> Encoded:
+        """For a decoder: a file as it is if nvJPEG reads it, else the picture cut; `data` are a plain file's bytes."""
+        if data is not None and (pixels := plain_jpeg(data.data)):
+            return Jpeg(uri, data, pixels)
+        return self(open_image(uri, alpha=self.keeps_alpha))
 
     def resized(self, size: tuple[int, int]) -> tuple[int, int]:
         """Width and height after resizing."""
@@ -116,16 +104,10 @@ class Split(NamedTuple):
     arithmetic: Arithmetic
 
 
-@dataclass(frozen=True)
-class ByProcessor:
-    """A processor of transformers as it is, for those whose steps cannot be split."""
-
-    processor: Callable[..., Settings]
-
-    def __call__(self, image: Image.Image) -> Floats:
-        """Float32 `[channel, height, width]`."""
-        batch = self.processor(images=on_white(image), return_tensors="np")
-        return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
+def by_processor(processor: Callable[..., Settings], image: Image.Image) -> Floats:
+    """What a processor of transformers makes: float32 `[channel, height, width]`. Threads may share the processor."""
+    batch = processor(images=on_white(image), return_tensors="np")
+    return np.ascontiguousarray(batch["pixel_values"][0], dtype=np.float32)
 
 
 def processor_split(settings: Settings) -> Split | None:
@@ -137,13 +119,9 @@ def processor_split(settings: Settings) -> Split | None:
         {name: int(edge) for name, edge in dict(settings.get(key) or {}).items() if edge}
         for key in ("size", "crop_size")
     )
-    edges: int | tuple[int, int]
-    if set(size) == {"shortest_edge"}:
-        edges = size["shortest_edge"]
-    elif set(size) == {"height", "width"}:
-        edges = size["height"], size["width"]
-    else:
+    if set(size) not in ({"shortest_edge"}, {"height", "width"}):
         return None
+    edges = size.get("shortest_edge") or (size["height"], size["width"])
     window = (crop["height"], crop["width"]) if done["center_crop"] else None
     if window is None and isinstance(edges, int):
         return None  # every picture keeps its own shape
@@ -168,9 +146,8 @@ def proven(split: Split | None, own: Callable[[Image.Image], Array]) -> Split | 
 
 def fixed_shape(prepare: Preparation) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
     """Shape and type of what the preparation gives; None if they depend on the picture."""
-    arrays: Sequence[Array] = [prepare(picture) for picture in probes()[:4]]
-    kinds = [(array.shape, array.dtype) for array in arrays]
-    return kinds[0] if all(one == other for one, other in pairwise(kinds)) else None
+    kinds = {(array.shape, array.dtype) for array in map(prepare, probes()[:4])}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def probes() -> list[Image.Image]:
@@ -178,22 +155,6 @@ def probes() -> list[Image.Image]:
     rng = np.random.default_rng(7)
     shapes = [(height, width, 3) for width, height in PROBES] + [(61, 50, 4)]
     return [Image.fromarray(rng.integers(0, 256, shape, dtype=np.uint8)) for shape in shapes]
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """A file as it is, or the picture cut by Pillow."""
-
-    cut: Cut
-
-    def __call__(self, uri: str, data: Pixels | None) -> Encoded:
-        """`data` are the bytes of a plain file."""
-        pixels = plain_jpeg(data.data) if data is not None else 0
-        return (
-            Jpeg(uri, data, pixels)
-            if data is not None and pixels
-            else self.cut(open_image(uri, alpha=self.cut.keeps_alpha))
-        )
 
 
 def plain_jpeg(data: memoryview) -> int:

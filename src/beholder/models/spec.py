@@ -7,9 +7,9 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from beholder.core.digests import digest
 from beholder.core.errors import UnknownName, UsageError
@@ -43,6 +43,10 @@ class ModelSpec:
     def digest(self) -> str:
         """Stands for everything but the name."""
         return digest([self.adapter, self.weights, self.revision, self.precision, dict(self.settings)])
+
+    def having(self, **settings: object) -> Self:
+        """The same model with these settings too."""
+        return replace(self, settings={**self.settings, **settings})
 
     def as_dict(self) -> dict[str, object]:
         """For manifests and the report."""
@@ -121,10 +125,7 @@ def _main_memory() -> int:
 def _gpu_memory() -> int:
     """By nvidia-smi, which comes with the driver; a GPU that it does not know is as good as none."""
     answer = _asked_driver("--query-gpu=memory.free", "--format=csv,noheader,nounits")
-    try:
-        return max((int(line) for line in answer.split()), default=0) * 2**20
-    except ValueError:
-        return 0
+    return max((int(line) for line in answer.split() if line.isdecimal()), default=0) * 2**20
 
 
 def _asked_driver(*options: str) -> str:

@@ -9,16 +9,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 from PIL import Image
 
 from beholder.core.errors import BeholderError, MissingExtra, ModelError, OutOfMemory, UnusableScore, is_panic
-from beholder.models.preparation import Arithmetic, Decoder, Preparation, Split
-from beholder.models.scorer import CutTexts, Floats, Prepared, Scorer
-from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Tensor
+from beholder.models.preparation import Arithmetic, Preparation, by_processor
+from beholder.models.scorer import CutTexts, Floats, Prepared, Scorer, batches
+from beholder.models.spec import LoadOptions, ModelSpec, Module, Output, Processor, Tensor
 
+if TYPE_CHECKING:  # it imports this module
+    from beholder.models.contrastive.gpu_decoder import GpuDecoder
 try:
     import torch as torch  # for the adapters too
     import transformers as transformers
@@ -97,8 +99,9 @@ class TorchScorer:
     scale: ClassVar[str] = "cosine"  # what a score is, for the proof's tolerance
     preparation: Preparation | None = None  # what worker processes do with a picture
     loader_notes: Sequence[str] = ()
-    decoder: Decoder | None = None  # what decodes files on the GPU, if that was asked for
+    decoder: "GpuDecoder | None" = None  # what decodes files on the GPU, if that was asked for
     _arithmetic: Arithmetic | None = None  # what is then left to do on the device
+    _image_processor: Processor  # of the checkpoint
     _own: Callable[[Sequence[Prepared], str], Output]  # scores of one pair by its own forward pass, nothing kept
 
     def __init__(self, spec: ModelSpec, options: LoadOptions, *, max_length: int) -> None:
@@ -113,6 +116,10 @@ class TorchScorer:
     def notes(self) -> list[str]:
         """What a reader of the scores should know: the loader's remarks, texts that were cut."""
         return [*self.loader_notes, *self._cut.notes]
+
+    def prepare(self, image: Image.Image) -> Prepared:
+        """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
+        return by_processor(self._image_processor, image)
 
     def proved(self, source: Path | str, library: str = LIBRARY) -> Self:
         """Itself; raises unless its scores are those of the model's own forward pass, to the precision's tolerance.
@@ -133,10 +140,6 @@ class TorchScorer:
                     raise refusal(self.spec.name, fault)
         self._forget_texts()
         return self
-
-    def _prepare_apart(self, split: Split | None, otherwise: Preparation | None) -> None:
-        """Leave the preparing of pictures to workers: the first part of a split, or the library's own way."""
-        self.preparation, self._arithmetic = split or (otherwise, None)
 
     def _forget_texts(self) -> None:
         """After the proof: its texts are not the user's."""
@@ -166,6 +169,21 @@ class TorchScorer:
         assert self._arithmetic is not None
         moments = self._arithmetic.mean, self._arithmetic.deviation
         return [torch.tensor(values, device=self._device)[:, None, None] for values in moments]
+
+
+class PairScorer(TorchScorer):
+    """A model that looks at every picture and text together."""
+
+    channels: tuple[str, ...]
+    one_by_one = False  # whether pictures pass through the model one at a time, whatever the batch
+    _cells: Callable[[Sequence[Prepared], Sequence[str]], Floats]  # of some pictures
+
+    def score_prepared(self, prepared: Sequence[Prepared], prompts: Sequence[str]) -> Floats:
+        """One row per picture, one column per prompt, one layer per channel."""
+        if not (prepared and prompts):
+            return np.empty((len(prepared), len(prompts), len(self.channels)), np.float32)
+        parts = batches(prepared, 1 if self.one_by_one else self.batch_size)
+        return refuse_unusable(np.concatenate([self._cells(part, prompts) for part in parts]))
 
 
 def refuse_unusable(cells: Floats) -> Floats:

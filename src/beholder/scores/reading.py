@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,12 @@ from beholder.core.digests import content_digest
 from beholder.core.errors import BadImage, BeholderError, first_line
 from beholder.datasets.content import is_remote, part_of, read_content
 from beholder.datasets.images import DRAWN, is_plain_file, open_image
-from beholder.models.preparation import Decoder, Jpeg, Preparation, fixed_shape
+from beholder.models.preparation import Jpeg, Preparation, fixed_shape
 from beholder.models.scorer import Prepared, Scorer
 from beholder.scores.executor import Executor, Processes, in_order, usable_cores
+
+if TYPE_CHECKING:  # worker processes start without torch
+    from beholder.models.contrastive.gpu_decoder import GpuDecoder
 
 Bytes = npt.NDArray[np.uint8]
 Stored = Callable[[Sequence[str]], npt.NDArray[np.bool_]]  # which of these contents are stored already
@@ -93,7 +96,7 @@ class File(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Opening:
+class Opening:
     """Whatever the scorer prepares, unless it is `stored`."""
 
     prepare: Callable[[Image], Prepared]
@@ -185,7 +188,7 @@ def _seen(prepare: Callable[[Image], Prepared], uri: str, data: bytes | None) ->
     return open_image(uri, data, alpha=getattr(prepare, "keeps_alpha", False))
 
 
-Making = _Opening | _Cutting | _Encoding
+Making = Opening | _Cutting | _Encoding
 
 
 def _read_into(room: Bytes, uri: str) -> Bytes:
@@ -316,7 +319,7 @@ class Reader:
 
     def __init__(self, scorer: Scorer, options: ReadOptions, workers: WorkersOnDemand) -> None:
         self._scorer, self._options, self._workers = scorer, options, workers
-        self._decoder: Decoder | None = getattr(scorer, "decoder", None)
+        self._decoder: GpuDecoder | None = getattr(scorer, "decoder", None)
         self._preparation: Preparation | None = getattr(scorer, "preparation", None)  # None: by `prepare`, in threads
 
     def read(self, batches: Sequence[list[str]], key: Callable[[str], str], stored: Stored) -> Iterator[Opened]:
@@ -331,9 +334,9 @@ class Reader:
             else:
                 executor = stack.enter_context(Executor(FILE_THREADS if self._decoder else self._options.threads))
                 if not (making and self._decoder):
-                    making = _Opening(self._preparation or self._scorer.prepare, stored)
+                    making = Opening(self._preparation or self._scorer.prepare, stored)
             rooms = stack.enter_context(_Rooms(together, shared=isinstance(executor, Processes)))
-            per_job = 1 if isinstance(making, _Opening) else PER_JOB
+            per_job = 1 if isinstance(making, Opening) else PER_JOB
             reading = _Reading(executor, making, rooms, per_job, key, stored)
             opened = in_order(batches, reading.begin, ahead=ahead)
             if self._decoder:  # two threads decode batches on the device while the model works

@@ -33,7 +33,7 @@ from beholder.studies.custom.study import custom_study
 torch = pytest.importorskip("torch")
 
 from beholder.models.contrastive.gpu_decoder import GpuDecoder, cut_on_gpu  # noqa: E402
-from beholder.models.preparation import Encoding, Jpeg, plain_jpeg  # noqa: E402
+from beholder.models.preparation import Jpeg, plain_jpeg  # noqa: E402
 
 SQUARE = Cut(32, Image.Resampling.BICUBIC, (32, 32))
 
@@ -154,7 +154,7 @@ class Pillows:
     """A decoder that does with Pillow what the card would do."""
 
     cut = Cut(8, Image.Resampling.BICUBIC, (8, 8))
-    encoding = Encoding(cut)
+    encoding = cut.encoded
 
     def decode(self, pictures: Sequence[Jpeg | np.ndarray]) -> np.ndarray:
         opened = [Image.open(io.BytesIO(p.data)) if isinstance(p, Jpeg) else Image.fromarray(p) for p in pictures]
@@ -198,7 +198,7 @@ class Coarse:
     """Stands in for the card: Pillow with another filter."""
 
     def __init__(self, cut: Cut, device: str) -> None:
-        self.encoding, self._cut = Encoding(cut), replace(cut, resample=Image.Resampling.BOX)
+        self.encoding, self._cut = cut.encoded, replace(cut, resample=Image.Resampling.BOX)
 
     def decode(self, pictures: Sequence[Jpeg | np.ndarray]) -> np.ndarray:
         return np.stack([self._cut(open_image(p.uri)) if isinstance(p, Jpeg) else p for p in pictures])

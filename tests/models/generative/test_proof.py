@@ -24,7 +24,7 @@ WAYS = [LoadOptions(shared_prefix=shared) for shared in (True, False)]
 @pytest.mark.real
 @pytest.mark.parametrize("options", WAYS)
 def test_a_cached_mask_is_refused(shared: Path, options: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loaded_model, "OF_TOKENS", {*loaded_model.OF_TOKENS, "cross_attention_mask"})
+    monkeypatch.setattr(sharing, "OF_TOKENS", {*sharing.OF_TOKENS, "cross_attention_mask"})
     with pytest.raises(ModelError, match=r"refused: cross_attention_mask of one picture .* what came before"):
         load_model(str(shared / "tiny-models" / "mllama"), options)
 
@@ -33,13 +33,13 @@ def test_a_cached_mask_is_refused(shared: Path, options: LoadOptions, monkeypatc
 def test_a_cached_picture_is_refused(
     tiny_generative: Callable[[str], Path], options: LoadOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inner, shown = loaded_model.Texts.layout, {}
+    inner, shown = sharing.Sharing.layout, {}
 
-    def cached(self: Any, questions: Any, encode: Any) -> Any:
-        layout, seen = inner(self, questions, encode)
+    def cached(self: Any, picture: Any, questions: Any) -> Any:
+        layout, seen = inner(self, picture, questions)
         return layout, shown.setdefault(id(self), seen)
 
-    monkeypatch.setattr(loaded_model.Texts, "layout", cached)
+    monkeypatch.setattr(sharing.Sharing, "layout", cached)
     with pytest.raises(ModelError, match="refused: pixel_values"):
         load_model(str(tiny_generative("llava")), options)
 

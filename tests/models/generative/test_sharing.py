@@ -269,7 +269,7 @@ def test_a_layer_of_the_language_model_sees_each_token_once(
     tokens: list[int] = []
     layer.register_forward_pre_hook(lambda _, args: tokens.append(args[0].shape[1]))
     score(scorer, pictures[:1], ragged())
-    (layout,) = scorer._sharing._texts._layouts.values()
+    (layout,) = scorer._sharing._layouts.values()
     assert tokens == [layout.tree().size]
     assert tokens[0] < 0.5 * sum(text["input_ids"].shape[1] for text in layout.texts)
 

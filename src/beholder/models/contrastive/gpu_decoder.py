@@ -13,8 +13,7 @@ from typing import Any
 from PIL import Image
 
 from beholder.core.errors import MissingExtra, ModelError
-from beholder.datasets.images import open_image
-from beholder.models.preparation import Cut, Encoded, Encoding, Jpeg
+from beholder.models.preparation import Cut, Encoded, Jpeg
 from beholder.models.spec import Tensor
 from beholder.models.torch_scorer import torch
 
@@ -23,7 +22,11 @@ SUPPORT = {Image.Resampling.BILINEAR: 1.0, Image.Resampling.BICUBIC: 2.0}  # how
 
 
 class GpuDecoder:
-    """Files to cut pictures on the GPU."""
+    """Files to cut pictures on the GPU; the pixels may differ from Pillow's by a hair.
+
+    `encoding` makes what `decode` takes of a file's address and bytes, in worker processes too; `decode` may run in any
+    thread, beside the model.
+    """
 
     def __init__(self, cut: Cut, device: str) -> None:
         if cut.resample not in SUPPORT:
@@ -35,7 +38,7 @@ class GpuDecoder:
         except ImportError as error:
             raise MissingExtra("--decode gpu", "openclip") from error
         self._decode_jpeg, self._mode = decode_jpeg, ImageReadMode.RGB
-        self.encoding = Encoding(cut)
+        self.encoding = cut.encoded
         self._cut, self._device = cut, device
         self._own = threading.local()
 
@@ -54,11 +57,7 @@ class GpuDecoder:
         try:
             decoded = self._decode_jpeg(files, mode=self._mode, device=self._device) if files else []
         except RuntimeError:  # one of them is damaged: Pillow says which, or reads it all the same
-            pictures = [
-                self._cut(open_image(one.uri, alpha=self._cut.keeps_alpha)) if isinstance(one, Jpeg) else one
-                for one in pictures
-            ]
-            decoded = []
+            pictures, decoded = [self.encoding(one.uri, None) if isinstance(one, Jpeg) else one for one in pictures], []
         rows = cut_on_gpu(decoded, self._cut) if decoded else []
         if len(rows) == len(pictures):
             return rows

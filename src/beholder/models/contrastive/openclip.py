@@ -91,7 +91,8 @@ class OpenClipContrastive(TorchContrastive):
         self._tokenizer = tokenizer
         own = image_transform_v2(PreprocessCfg(**model.visual.preprocess_cfg), is_train=False)
         self._transform = ByTransform(transform or own)
-        self._prepare_apart(proven(transform_split(model.visual.preprocess_cfg), self._transform), self._transform)
+        split = proven(transform_split(model.visual.preprocess_cfg), self._transform)
+        self.preparation, self._arithmetic = split or (self._transform, None)
 
     @classmethod
     def from_name(cls, rest: str, options: LoadOptions) -> Self:

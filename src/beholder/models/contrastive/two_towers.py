@@ -7,23 +7,33 @@ bias` must equal the logit of the model's own forward pass, or the model is refu
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from PIL import Image
 
-from beholder.core.errors import ModelError
+from beholder.core.errors import ModelError, NotAskable
 from beholder.datasets.images import on_white
 from beholder.models.checkpoint.checkpoint import Checkpoint, load_checkpoint, model_class, model_settings
 from beholder.models.checkpoint.files import CheckpointFiles, Origin, find_files, read_config
 from beholder.models.contrastive import gpu_decoder
-from beholder.models.preparation import ByProcessor, Cut, processor_split, proven
+from beholder.models.preparation import Cut, by_processor, processor_split, proven
 from beholder.models.scorer import ContrastiveScorer, Floats, Prepared, embed_in_batches, unit_rows
 from beholder.models.spec import Config, Inputs, LoadOptions, ModelSpec, Module, Output, Tensor
-from beholder.models.torch_scorer import Recorded, TorchScorer, as_model_error, running, torch
+from beholder.models.torch_scorer import (
+    LIBRARY,
+    TOLERANCE,
+    Recorded,
+    TorchScorer,
+    as_model_error,
+    refusal,
+    running,
+    sample_picture,
+    torch,
+    transformers,
+)
 
 
 class ModelType(NamedTuple):
@@ -82,7 +92,7 @@ class TorchContrastive(TorchScorer, ContrastiveScorer):
         if not isinstance(self.preparation, Cut):
             raise ModelError(f"--decode gpu cannot be used: the preprocessing of {self.spec.name} is not known to it.")
         self.decoder = gpu_decoder.GpuDecoder(self.preparation, self._device)
-        self.spec = replace(self.spec, settings={**self.spec.settings, "decode": "gpu"})
+        self.spec = self.spec.having(decode="gpu")
 
     def _started(self, prepared: Sequence[Prepared]) -> Callable[[], Floats]:
         with running(self._model):
@@ -105,6 +115,7 @@ class TransformersContrastive(TorchContrastive):
 
     adapter: ClassVar[str] = "transformers"
     brings_processor: ClassVar[bool] = True  # whether the folder must hold an image processor
+    reads_texts: ClassVar[bool] = True  # whether it has a text tower, and must hold a tokenizer
 
     def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, options: LoadOptions) -> None:
         model, self._image_processor, self._tokenizer, self.loader_notes = checkpoint
@@ -117,15 +128,16 @@ class TransformersContrastive(TorchContrastive):
         cls, folder: Path, name: str, options: LoadOptions, *, origin: Origin | None = None
     ) -> "TransformersContrastive":
         """Load a checkpoint's folder; `origin` says where it came from if that is not the folder itself."""
-        files = find_files(folder, allow_pickle=options.allow_pickle, image_processor=cls.brings_processor)
+        pickled, own = options.allow_pickle, cls.brings_processor
+        files = find_files(folder, allow_pickle=pickled, image_processor=own, tokenizer=cls.reads_texts)
         checkpoint = cls._load(files, options)
         with as_model_error(folder):
             if _type(checkpoint.model.config).eager:
                 checkpoint.model.set_attn_implementation("eager")
             settings = settings_of(checkpoint._replace(model=cls._towers(checkpoint.model)))
             spec = ModelSpec(name, cls.adapter, *(origin or files.origin), options.resolved_precision, settings)
-            kind = PatchContrastive if "spatial_shapes" in checkpoint.image_processor.model_input_names else cls
-            scorer = kind(checkpoint, spec, options)
+            in_patches = cls.reads_texts and "spatial_shapes" in checkpoint.image_processor.model_input_names
+            scorer = (PatchContrastive if in_patches else cls)(checkpoint, spec, options)
         return scorer.proved(folder)
 
     @classmethod
@@ -146,13 +158,10 @@ class TransformersContrastive(TorchContrastive):
         """The part that has the towers and the logit scale."""
         return model
 
-    def prepare(self, image: Image.Image) -> Prepared:
-        """The checkpoint's own preprocessing: float32 `[channel, height, width]`."""
-        return self._preprocessed(image)["pixel_values"]
-
     def _leave_preparing_to_workers(self) -> None:
+        """The first part of a split is for them, or the processor as it is."""
         split = proven(processor_split(self._image_processor.to_dict()), self.prepare)
-        self._prepare_apart(split, ByProcessor(self._image_processor))
+        self.preparation, self._arithmetic = split or (partial(by_processor, self._image_processor), None)
 
     def _own(self, prepared: Sequence[Prepared], text: str) -> float:
         output = self._model(**self._image_inputs(prepared), **self._text_inputs([text]))
@@ -173,15 +182,6 @@ class TransformersContrastive(TorchContrastive):
         tower: Callable[..., Output] = getattr(model, f"get_{side}_features", None) or getattr(model, f"encode_{side}")
         return tower
 
-    def _preprocessed(self, image: Image.Image) -> Prepared:
-        """All arrays of one picture; the processor only reads its own settings, so threads may share it."""
-        batch = self._image_processor(images=on_white(image), return_tensors="np")
-        arrays = {name: np.asarray(values)[0] for name, values in batch.items()}
-        return {
-            name: np.ascontiguousarray(array, dtype=np.float32) if array.dtype.kind == "f" else array
-            for name, array in arrays.items()
-        }
-
     def _image_inputs(self, prepared: Sequence[Prepared]) -> Inputs:
         return {"pixel_values": self._pixels(prepared)}
 
@@ -199,7 +199,8 @@ class PatchContrastive(TransformersContrastive):
 
     def prepare(self, image: Image.Image) -> Prepared:
         """Patches, which of them are real, and how many there are down and across."""
-        return self._preprocessed(image)
+        batch = self._image_processor(images=on_white(image), return_tensors="np")
+        return {name: np.asarray(values)[0] for name, values in batch.items()}
 
     def _leave_preparing_to_workers(self) -> None:
         """Three arrays a picture: they stay in threads."""
@@ -238,11 +239,61 @@ class FlavaContrastive(TransformersContrastive):
         return float(output.contrastive_logits_per_image[0, 0] / self.spec.settings["logit_scale"])
 
 
+class ImageEncoder(TransformersContrastive):
+    """Image encoders without a text tower: DINOv2, ViT, the vision tower of SigLIP or CLIP, timm.
+
+    Their scores are cosines between pictures; a text is refused with what to ask instead. The vector of a picture is
+    the checkpoint's own: its projection, else its pooled output, else its first token.
+    """
+
+    adapter, reads_texts = "image encoder", False
+
+    def __init__(self, checkpoint: Checkpoint, spec: ModelSpec, options: LoadOptions) -> None:
+        model, self._image_processor, _, self.loader_notes = checkpoint
+        TorchContrastive.__init__(self, model, spec, options, max_length=0)
+        self._leave_preparing_to_workers()
+
+    @classmethod
+    def _load(cls, files: CheckpointFiles, options: LoadOptions) -> Checkpoint:
+        """The checkpoint by the class that its config.json names, so that all its weights are used."""
+        named = str((read_config(files.folder).get("architectures") or [""])[0])
+        auto = named if hasattr(transformers, named) else "AutoModel"
+        return load_checkpoint(files, options, auto=auto, tokenizer=False)
+
+    def proved(self, source: Path | str, library: str = LIBRARY) -> Self:
+        """Itself; raises unless pictures together have the vectors that each has alone, and again the same."""
+        wide = sample_picture()
+        with as_model_error(source, library):
+            prepared = [self.prepare(picture) for picture in (wide, wide.transpose(Image.Transpose.ROTATE_90))]
+            alone = np.concatenate([self.embed_prepared([one]) for one in prepared])
+            if np.abs(self.embed_prepared(prepared) - alone).max() > TOLERANCE["cosine"][self.spec.precision]:
+                raise refusal(self.spec.name, "a picture's vector is not the same each time, or moves with its batch")
+        return self
+
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
+        """There is no text tower."""
+        raise NotAskable(
+            f"{self.spec.name} is an image encoder: it has no text tower, and this study asks it texts.\n"
+            "Ask it what needs none, iEAT's image tests: --study classics --dataset ieat --data DIR"
+        )
+
+    def _embed_images(self, prepared: Sequence[Prepared]) -> Tensor:
+        model = self._model
+        heads = type(model).__name__.endswith("ForImageClassification")
+        with running(model):
+            output = (model.base_model if heads else model)(**self._image_inputs(prepared))
+        known = [getattr(output, name, None) for name in ("image_embeds", "pooler_output")]
+        vectors: Tensor = next((each for each in known if each is not None), None)
+        return (output.last_hidden_state[:, 0] if vectors is None else vectors).flatten(1).float()
+
+
 def settings_of(checkpoint: Checkpoint) -> dict[str, object]:
     """Everything beside the weights that can move a score."""
-    tokenizer = checkpoint.tokenizer
+    tokenizer, shared = checkpoint.tokenizer, model_settings(checkpoint.model, checkpoint.image_processor)
+    if tokenizer is None:
+        return {**shared, "logit_scale": 1.0}
     return {
-        **model_settings(checkpoint.model, checkpoint.image_processor),
+        **shared,
         "text": text_settings(checkpoint)._asdict()
         | {"tokenizer": type(tokenizer).__name__, "inputs": list(tokenizer.model_input_names)},
         "logit_scale": logit_scale(checkpoint.model),

@@ -100,12 +100,12 @@ class _Vocabulary:
             if len(spelling) <= len(answer) + 6
             and spelling.removesuffix(WORD_END).lstrip(BLANKS).casefold() == answer.casefold()
         }
-        whole = {*words, *map(self._whole, _variants(answer))} - {None}
-        if not whole:
-            whole = {*map(self._first, _variants(answer))} - {None}
-            pieces = self.listed(number for number in whole if number is not None)
+        words |= {number for text in _variants(answer) if (number := self._whole(text)) is not None}
+        if not words:
+            words = {number for text in _variants(answer) if (number := self._first(text)) is not None}
+            pieces = self.listed(words)
             notes.append(f"the vocabulary has no token '{answer}': its first pieces stand for it ({pieces})")
-        return {number for number in whole if number is not None}
+        return words
 
     def study_token(self, answer: str, notes: list[str]) -> int:
         """The answer as the study writes it; else with a blank before it; in another case; its first piece."""

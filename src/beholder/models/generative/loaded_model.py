@@ -6,7 +6,6 @@ is halved, down to a single question, before an error is raised.
 
 import inspect
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -155,9 +154,6 @@ def stacked(texts: Sequence[Encoded], *, padding: int) -> Encoded:
 
 Encode = Callable[[str], tuple[Encoded, Encoded]]
 """From a question to the inputs made of its text and the inputs made of the picture now shown."""
-OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
-"""Inputs that follow from the tokens alone. Any other may depend on the picture, and then no layout is kept."""
-KEPT = 16  # layouts at a time; one of 500 questions takes a few megabytes
 
 
 @dataclass
@@ -172,38 +168,13 @@ class Layout:
         key = None if indices is None or len(indices) == len(self.texts) else tuple(indices)
         if key not in self._trees:
             chosen = self.texts if key is None else [self.texts[index] for index in key]
-            self._trees[key] = prompt_tree([_ids(text) for text in chosen])
+            self._trees[key] = prompt_tree([ids_of(text) for text in chosen])
         return self._trees[key]
 
 
-class Texts:
-    """Caches the layouts of recent questions."""
-
-    def __init__(self) -> None:
-        self._questions: tuple[str, ...] = ()
-        self._layouts: OrderedDict[object, Layout] = OrderedDict()
-
-    def layout(self, questions: Sequence[str], encode: Encode) -> tuple[Layout, Encoded]:
-        """The questions about the picture that `encode` shows, and what is known of that picture."""
-        if tuple(questions) != self._questions:
-            self._questions, self._layouts = tuple(questions), OrderedDict()
-        first, seen = encode(questions[0])
-        if not OF_TOKENS.issuperset(first):
-            return Layout([first, *(encode(question)[0] for question in questions[1:])]), seen
-        key = tuple((name, tuple(values.shape)) for name, values in seen.items()), tuple(_ids(first))
-        if key not in self._layouts:
-            known = next(iter(self._layouts.values()), None)
-            texts = known and _respelled(known, first, questions, encode)
-            self._layouts[key] = Layout(texts or [first, *(encode(question)[0] for question in questions[1:])])
-            if len(self._layouts) > KEPT:
-                self._layouts.popitem(last=False)
-        self._layouts.move_to_end(key)
-        return self._layouts[key], seen
-
-
-def _respelled(known: Layout, first: Encoded, questions: Sequence[str], encode: Encode) -> list[Encoded] | None:
+def respelled(known: Layout, first: Encoded, questions: Sequence[str], encode: Encode) -> list[Encoded] | None:
     """A known layout with another picture's tokens in the trunk; None if the processor would write it otherwise."""
-    trunk, before, after = known.tree().trunk, _ids(known.texts[0]), _ids(first)
+    trunk, before, after = known.tree().trunk, ids_of(known.texts[0]), ids_of(first)
     cut = len(after) - (len(before) - trunk)
     if cut <= 0 or after[cut:] != before[trunk:]:
         return None
@@ -215,7 +186,8 @@ def _respelled(known: Layout, first: Encoded, questions: Sequence[str], encode: 
     return texts if all(torch.equal(last[name], texts[-1][name]) for name in last) else None
 
 
-def _ids(text: Encoded) -> list[int]:
+def ids_of(text: Encoded) -> list[int]:
+    """The tokens of a text."""
     ids: list[int] = text["input_ids"][0].tolist()
     return ids
 

@@ -13,6 +13,8 @@ per token, where that run ends, is then all that attention needs to know: token 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 
 import numpy as np
 import numpy.typing as npt
@@ -48,30 +50,27 @@ def prompt_tree(sequences: Sequence[Sequence[int]]) -> PromptTree:
     """The tree of some non-empty sequences; equal ones share all their tokens."""
     if not sequences or not all(len(sequence) for sequence in sequences):
         raise ValueError("a prompt tree needs sequences of at least one token")
-    order = sorted(range(len(sequences)), key=lambda number: list(sequences[number]))
+    tokens = [list(sequence) for sequence in sequences]
+    order = sorted(range(len(tokens)), key=tokens.__getitem__)
     ids, depth, end = list[int](), list[int](), list[int]()
-    last_tokens = np.empty(len(sequences), dtype=np.int64)
+    last_tokens = np.empty(len(tokens), dtype=np.int64)
     path: list[int] = []  # packed positions of the tokens of the sequence last walked
-    before: Sequence[int] = []
+    before: list[int] = []
     for number in order:
-        sequence = sequences[number]
+        sequence = tokens[number]
         shared = _shared(before, sequence)
         for position in path[shared:]:  # the subtrees of the tokens that are left end here
             end[position] = len(ids)
-        del path[shared:]
-        for position in range(shared, len(sequence)):
-            path.append(len(ids))
-            ids.append(int(sequence[position]))
-            depth.append(position)
-            end.append(-1)
+        path[shared:] = range(len(ids), len(ids) + len(sequence) - shared)
+        ids += sequence[shared:]
+        depth += range(shared, len(sequence))
+        end += [-1] * (len(sequence) - shared)
         last_tokens[number], before = path[-1], sequence
-    trunk = min(_shared(sequences[order[0]], sequences[order[-1]]), min(map(len, sequences)) - 1)
+    trunk = min(_shared(tokens[order[0]], tokens[order[-1]]), min(map(len, tokens)) - 1)
     ends = np.where(np.array(end) < 0, len(ids), end)
     return PromptTree(np.array(ids), np.array(depth), ends, last_tokens, trunk)
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
     """How many tokens two sequences have in common from their beginning."""
-    shortest = min(len(one), len(other))
-    differ = np.flatnonzero(np.asarray(one[:shortest]) != np.asarray(other[:shortest]))
-    return int(differ[0]) if differ.size else shortest
+    return sum(takewhile(bool, map(eq, one, other)))

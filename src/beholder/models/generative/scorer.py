@@ -7,7 +7,6 @@ through the model together and never change one another's scores.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,21 +35,19 @@ class GenerativeScorer:
     channels: tuple[str, ...] = ("logit_true", "log_p_yes", "log_p_no", "log_p_other", "log_p_true")
 
     def __init__(self, sharing: Sharing, spec: ModelSpec, *, batch_size: int, instruction: Instruction) -> None:
-        self.batch_size = batch_size
         loaded = sharing.loaded
-        self._sharing, self._loaded, self._instruction, self._uninstructed = sharing, loaded, instruction, spec
+        self.batch_size, self._sharing, self._loaded, self._instruction = batch_size, sharing, loaded, instruction
         tokenizer = loaded.processor.tokenizer
         around = loaded.form.write(instruction.ask(""))
         self._answers = resolve_answers(
             tokenizer, around, yes=instruction.yes, no=instruction.no, measure=instruction.measure
         )
-        asked_with: dict[str, object] = {
-            "instruction": instruction.template,
-            "answers": {"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
-            "example": loaded.form.write(instruction.ask("…")),
-            "channels": list(self.channels),
-        }
-        self.spec = replace(spec, settings={**spec.settings, **asked_with})
+        self.spec = spec.having(
+            instruction=instruction.template,
+            answers={"yes": instruction.yes, "no": instruction.no, **self._answers.as_settings(tokenizer)},
+            example=loaded.form.write(instruction.ask("…")),
+            channels=list(self.channels),
+        )
         self._others: dict[Instruction, GenerativeScorer] = {instruction: self}
         self._elsewhere = Elsewhere(spec.name)
 
@@ -79,9 +76,8 @@ class GenerativeScorer:
     def instructed(self, instruction: Instruction) -> "GenerativeScorer":
         """The same model with this wording; template and answers are in its spec."""
         if instruction not in self._others:
-            size = self.batch_size
-            other = GenerativeScorer(self._sharing, self._uninstructed, batch_size=size, instruction=instruction)
-            self._others[instruction] = other
+            made = GenerativeScorer(self._sharing, self.spec, batch_size=self.batch_size, instruction=instruction)
+            self._others[instruction] = made
         return self._others[instruction]
 
     def prepare(self, image: Image.Image) -> Picture:

@@ -6,6 +6,7 @@ larger than the rounding of the precision, all later questions are asked one by 
 """
 
 import logging
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -15,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from beholder.core.errors import BeholderError, OutOfMemory
-from beholder.models.generative.loaded_model import Encoded, Layout, LoadedModel, Texts
+from beholder.models.generative.loaded_model import Encoded, Layout, LoadedModel, ids_of, respelled
 from beholder.models.generative.model_types import Reuse
 from beholder.models.generative.processor import Picture
 from beholder.models.generative.prompt_tree import PromptTree
@@ -25,6 +26,9 @@ from beholder.models.spec import Module, Output, Tensor
 from beholder.models.torch_scorer import TOLERANCE, refusal, running, sample_picture, torch, transformers
 
 LOG = logging.getLogger(__name__)
+OF_TOKENS = {"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids"}
+"""Inputs that follow from the tokens alone. Any other may depend on the picture, and then no layout is kept."""
+KEPT = 16  # layouts at a time; one of 500 questions takes a few megabytes
 ROOM = 0.5  # the share of a GPU's free memory that is planned for a pass; the rest is for what a plan cannot know
 MOST_TOGETHER = 8  # pictures at once; a GPU is busy with fewer
 UNREADABLE = {
@@ -49,8 +53,10 @@ class Sharing:
         self, loaded: LoadedModel, *, reuse: Reuse | None = None, together: int | None = None, quiet: bool = False
     ) -> None:
         """None: as much as the model allows, and as many pictures `together` as memory holds."""
-        self.loaded, self._texts, self._quiet = loaded, Texts(), quiet
+        self.loaded, self._quiet = loaded, quiet
         self.notes: list[str] = []
+        self._questions: tuple[str, ...] = ()
+        self._layouts: OrderedDict[object, Layout] = OrderedDict()  # of these questions
         self._proved: dict[str, int] = {}  # by the way of a runner: the longest prompt that was checked
         self._together = together
         self._use(reuse or ways(loaded.model)[0])
@@ -111,8 +117,22 @@ class Sharing:
         return None
 
     def layout(self, picture: Picture, questions: Sequence[str]) -> tuple[Layout, Encoded]:
-        """The questions about a picture as tokens, and the inputs made of the picture."""
-        return self._texts.layout(questions, partial(self.loaded.encode, picture))
+        """The questions about a picture as tokens, and the inputs made of the picture; recent layouts are kept."""
+        if tuple(questions) != self._questions:
+            self._questions, self._layouts = tuple(questions), OrderedDict()
+        encode = partial(self.loaded.encode, picture)
+        first, seen = encode(questions[0])
+        if not OF_TOKENS.issuperset(first):
+            return Layout([first, *(encode(question)[0] for question in questions[1:])]), seen
+        key = tuple((name, tuple(values.shape)) for name, values in seen.items()), tuple(ids_of(first))
+        if key not in self._layouts:
+            known = next(iter(self._layouts.values()), None)
+            texts = known and respelled(known, first, questions, encode)
+            self._layouts[key] = Layout(texts or [first, *(encode(question)[0] for question in questions[1:])])
+            if len(self._layouts) > KEPT:
+                self._layouts.popitem(last=False)
+        self._layouts.move_to_end(key)
+        return self._layouts[key], seen
 
     def first_tokens(self, pictures: Sequence[Picture], questions: Sequence[str]) -> Iterator[Answered]:
         """The answers to every question about every picture, batch by batch."""
@@ -160,7 +180,7 @@ class Sharing:
             reason = " ".join(str(error).split())[:200]
             if not (isinstance(error, NotImplementedError) and reason):  # which says what the model cannot do
                 reason = f"{type(error).__name__}: {reason}"
-            if runner.give_up_kernel():
+            if isinstance(runner, TreeRunner) and runner.give_up_kernel():
                 self._note(f"attention is computed without a compiled kernel, which failed ({reason})", logging.WARNING)
             else:
                 self._give_up(f"{UNREADABLE[self.reuse]} ({reason})")
@@ -220,21 +240,19 @@ class Sharing:
         """Whole prompts, several pictures at once where all questions about them fit into a batch."""
         while waiting:
             part = waiting[: 1 if self.loaded.single else max(1, self.loaded.questions // len(layout.texts))]
-            whole = self._whole_prompts(layout, part)
+            rows, pictures = [row for row, _ in part], [seen for _, seen in part]
+            look = looking_once(self.loaded.model, len(part)) if self.reuse is Reuse.FEATURES else nullcontext()
             try:
-                yield from whole if len(part) == 1 else list(whole)
+                with look:
+                    whole = self.loaded.one_by_one(layout.texts, pictures)
+                    answered = (Answered(rows, indices, logits) for indices, logits in whole)
+                    yield from answered if len(part) == 1 else list(answered)
             except OutOfMemory:
                 if len(part) == 1:
                     raise
                 self.loaded.questions = len(part) // 2 * len(layout.texts)
                 continue
             waiting = waiting[len(part) :]
-
-    def _whole_prompts(self, layout: Layout, part: Shown) -> Iterator[Answered]:
-        rows, pictures = [row for row, _ in part], [seen for _, seen in part]
-        with looking_once(self.loaded.model, len(part)) if self.reuse is Reuse.FEATURES else nullcontext():
-            for indices, logits in self.loaded.one_by_one(layout.texts, pictures):
-                yield Answered(rows, indices, logits)
 
 
 def _planned(model: Module, layout: Layout) -> int:

@@ -259,10 +259,6 @@ class TrunkRunner:
         """How the questions are run; the same for every tree."""
         return "from a kept beginning, several at once"
 
-    def give_up_kernel(self) -> bool:
-        """There is none."""
-        return False
-
     def logits(self, tree: PromptTree, inputs: Mapping[str, Tensor]) -> Tensor:
         """`[pictures, prompts, vocabulary]`; `inputs` are the pictures with one of the prompts, alike for all."""
         branches = [tree.spelled(number)[tree.trunk :] for number in range(len(tree.last_tokens))]

@@ -83,10 +83,8 @@ def read_address(text: str) -> Address:
             "The address of a served model holds a user name or password, which would be written to files.\n"
             "Put the key into the environment variable BEHOLDER_API_KEY and leave it out of the address."
         )
-    options = dict(parse_qsl(url.query, keep_blank_values=True))
-    revision = options.pop("revision", None)
     path = re.sub(r"/chat/completions$", "", url.path.rstrip("/"))
-    return Address(model, url._replace(query="", fragment="", path=path), _asking(options), revision)
+    return Address(model, url._replace(query="", fragment="", path=path), *_asked(url.query))
 
 
 def read_hosted(scheme: str, text: str, url: SplitResult) -> Address:
@@ -94,14 +92,14 @@ def read_hosted(scheme: str, text: str, url: SplitResult) -> Address:
     model, _, query = text.partition("?")
     if not model:
         raise ModelError(f"Name the model: {scheme}:MODEL.")
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    revision = options.pop("revision", None)
-    return Address(model, url, _asking(options), revision, scheme)
+    return Address(model, url, *_asked(query), scheme)
 
 
-def _asking(options: Mapping[str, str]) -> Asking:
-    chosen: Entry = dict(options)
-    for name, value in options.items():
+def _asked(query: str) -> tuple[Asking, str | None]:
+    """What the query of an address asks for, and the revision that it names."""
+    chosen: Entry = dict(parse_qsl(query, keep_blank_values=True))
+    revision = chosen.pop("revision", None)
+    for name, value in chosen.items():
         if name in NUMBERS:
             low, high = NUMBERS[name]
             if not value.isdecimal() or not low <= int(value) <= high:
@@ -111,7 +109,7 @@ def _asking(options: Mapping[str, str]) -> Asking:
             raise UnknownName("option of a served model", name, (*WAYS, *NUMBERS, "revision"))
         elif value not in WAYS[name]:
             raise UnknownName(f"way of '{name}'", value, WAYS[name], where="A served model")
-    return Asking(**chosen)
+    return Asking(**chosen), revision
 
 
 @dataclass(frozen=True)
@@ -236,8 +234,8 @@ class Limits:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Limits":
         """The defaults, but for what the environment says."""
-        given = {name: environment.get(PREFIX + name.upper(), "").strip() for name in (*LEAST, "batch", "batch_folder")}
-        chosen: Entry = {name: text for name, text in given.items() if text}
+        names = (*LEAST, "batch", "batch_folder")
+        chosen: Entry = {name: text for name in names if (text := environment.get(PREFIX + name.upper(), "").strip())}
         for name in LEAST.keys() & chosen.keys():
             try:
                 number = float(chosen[name])

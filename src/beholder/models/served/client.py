@@ -6,7 +6,6 @@ shortened and without the key.
 
 import contextlib
 import http.client
-import itertools
 import json
 import queue
 import re
@@ -88,7 +87,6 @@ class Reply(NamedTuple):
 class Client:
     """One server, one key, one pace."""
 
-    connects = True  # whether it sends requests itself
     key_names = "BEHOLDER_API_KEY or OPENAI_API_KEY"
 
     def __init__(self, url: SplitResult, key: Key, limits: Limits) -> None:
@@ -133,13 +131,10 @@ class Client:
         """One request by itself."""
         return self.each([path], lambda line, path: line.ask(method, path, body, read, attempts=attempts))[0]
 
-    def exchange(
-        self, connection: http.client.HTTPConnection | None, method: str, path: str, body: Upload | None
-    ) -> Reply:
+    def exchange(self, line: "Line", method: str, path: str, body: Upload | None) -> Reply:
         """One request and its reply; the only function that sees the key."""
-        kind = {"Content-Type": body.content_type} if body else {}
+        kind, connection = {"Content-Type": body.content_type} if body else {}, line.opened()
         headers = {**kind, "Accept": "application/json", **self._key.headers()}
-        assert connection is not None
         connection.request(method, self.url.path + path, body.data if body else None, headers)
         answer = connection.getresponse()
         longest = LONGEST_FILE if path.endswith(CONTENT) else LONGEST_REPLY
@@ -244,7 +239,9 @@ class Line:
         """The reply as `read` reads it; temporary failures are retried with growing pauses."""
         data = body if isinstance(body, Upload | None) else Upload(json.dumps(body).encode())
         client = self._client
-        for attempt in itertools.count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return self._attempt(method, path, data, read)
             except TemporaryFailure as failure:
@@ -258,7 +255,6 @@ class Line:
                 pause = max(failure.wait or 0.0, client.limits.wait_before(attempt))
             client.tally.add(retries=1)
             self._pause(pause)
-        raise AssertionError("unreachable")
 
     def cut(self) -> None:
         """Called from another thread: ends the wait for this connection's answer."""
@@ -278,7 +274,7 @@ class Line:
         self._pause(client.pace.seconds_until_turn())
         client.tally.add(requests=1)
         try:
-            reply = client.exchange(self._opened() if client.connects else None, method, path, data)
+            reply = client.exchange(self, method, path, data)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise (Stopped() if self._stopped.is_set() else client.failure(error)) from None
@@ -297,7 +293,8 @@ class Line:
             client.pace.rest(seconds or 0.0)
             raise TemporaryFailure(f"{error.status}: {error.message}", seconds) from None
 
-    def _opened(self) -> http.client.HTTPConnection:
+    def opened(self) -> http.client.HTTPConnection:
+        """The connection, made anew if it broke."""
         if self._connection is None or self._connection.sock is None:
             url = self._client.url
             made = http.client.HTTPConnection(url.hostname or "", url.port, timeout=CONNECT_SECONDS)

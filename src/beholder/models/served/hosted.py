@@ -10,13 +10,12 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from http.client import HTTPConnection
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from beholder.core.errors import MissingExtra, ModelError
 from beholder.models.served.address import Key, Limits, is_local, key_in, read_hosted
-from beholder.models.served.client import Client, Reply, Upload
+from beholder.models.served.client import Client, Line, Reply, Upload
 from beholder.models.served.protocol import Body
 from beholder.models.served.scorer import CHAT, ServedScorer, opened
 from beholder.models.spec import LoadOptions
@@ -37,14 +36,12 @@ class Provider(NamedTuple):
 class HostedClient(Client):
     """A client whose requests a provider's library sends."""
 
-    connects = False
-
     def __init__(self, url: SplitResult, key: Key, limits: Limits, provider: Provider) -> None:
         super().__init__(url, key, limits)
         self.key_names = " or ".join(provider.keys)
         self._call = provider.caller(url.geturl(), key, limits)
 
-    def exchange(self, connection: HTTPConnection | None, method: str, path: str, body: Upload | None) -> Reply:
+    def exchange(self, line: Line, method: str, path: str, body: Upload | None) -> Reply:
         """One request and its reply, both as an OpenAI-compatible server would have them."""
         if method != "POST" or path != CHAT or body is None:
             return refused(404, "this protocol has no lists of models and no batches here")
@@ -56,11 +53,11 @@ def refused(status: int, message: str, headers: Mapping[str, str] | None = None)
     return Reply(status, dict(headers or {}), json.dumps({"error": {"message": message}}).encode())
 
 
-def _asked(body: Any) -> tuple[str, bytes, str]:
-    """The form and the bytes of the picture, and the words."""
+def _asked(body: Any) -> tuple[str, str, str]:
+    """The form and the base64 of the picture, and the words."""
     image, text = body["messages"][0]["content"]
     head, data = image["image_url"]["url"].split(",", 1)
-    return head.removeprefix("data:").partition(";")[0], base64.b64decode(data), str(text["text"])
+    return head.removeprefix("data:").partition(";")[0], data, str(text["text"])
 
 
 def _reply(model: object, choices: Sequence[Body], tokens_in: object, tokens_out: object) -> Reply:
@@ -68,9 +65,8 @@ def _reply(model: object, choices: Sequence[Body], tokens_in: object, tokens_out
     return Reply(200, {}, json.dumps({"model": model, "choices": list(choices), "usage": usage}).encode())
 
 
-def _choice(text: str, reason: str, **more: object) -> Body:
-    thoughts = more.pop("thoughts", None)
-    return {"message": {"content": text, "reasoning": thoughts}, "finish_reason": reason, **more}
+def _choice(text: str, reason: str, thoughts: object = None) -> Body:
+    return {"message": {"content": text, "reasoning": thoughts}, "finish_reason": reason}
 
 
 def anthropic_caller(url: str, key: Key, limits: Limits) -> Call:
@@ -88,7 +84,7 @@ def anthropic_caller(url: str, key: Key, limits: Limits) -> Call:
         if "logprobs" in body or body.get("n", 1) > 1 or "max_tokens" not in body:
             return refused(400, "Anthropic's protocol has no log-probabilities, and one answer to a request")
         kind, picture, words = _asked(body)
-        source = {"type": "base64", "media_type": kind, "data": base64.b64encode(picture).decode()}
+        source = {"type": "base64", "media_type": kind, "data": picture}
         content = [{"type": "image", "source": source}, {"type": "text", "text": words}]
         try:
             said = client.messages.create(
@@ -130,7 +126,7 @@ def gemini_caller(url: str, key: Key, limits: Limits) -> Call:
         settings |= {"temperature": 0} if body.get("temperature") == 0 else {}  # its own default for draws
         settings |= {"candidate_count": body["n"]} if body.get("n", 1) > 1 else {}
         try:
-            contents = [types.Part.from_bytes(data=picture, mime_type=kind), words]
+            contents = [types.Part.from_bytes(data=base64.b64decode(picture), mime_type=kind), words]
             config = types.GenerateContentConfig(**settings)
             said = client.models.generate_content(model=body["model"], contents=contents, config=config)
         except errors.APIError as error:

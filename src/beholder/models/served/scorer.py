@@ -5,12 +5,14 @@ the bounds that the server's short list of tokens leaves; or, if the server give
 of repeated answers. Needs no library beyond Python's own. See docs/served.md.
 """
 
+import copy
 import json
 import os
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -42,13 +44,8 @@ Job = tuple[int, str, str]  # the row of a picture, the picture, a prompt
 class ServedScorer:
     """A chat model behind a URL."""
 
-    def __init__(
-        self, spec: ModelSpec, client: Client, form: RequestForm, asking: Asking, *, instruction: Instruction = PLAIN
-    ) -> None:
-        self._bare, self._client, self._form, self._asking = spec, client, form, asking
-        self._instruction = instruction
-        words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
-        self.spec = replace(spec, settings={**spec.settings, "instruction": words})
+    def __init__(self, spec: ModelSpec, client: Client, form: RequestForm, asking: Asking) -> None:
+        self.spec, self._client, self._form, self._asking, self._instruction = spec, client, form, asking, PLAIN
         self.channels: tuple[str, ...] = (*protocol.CHANNELS, *protocol.COUNTS) if form.sampled else protocol.CHANNELS
         self.batch_size = 4
         self.start_notes: list[str] = []
@@ -61,8 +58,9 @@ class ServedScorer:
 
     def instructed(self, instruction: Instruction) -> "ServedScorer":
         """The same model with a study's wording; requests are counted together."""
-        made = ServedScorer(self._bare, self._client, self._form, self._asking, instruction=instruction)
-        made.batch_size, made.start_notes = self.batch_size, self.start_notes
+        made = copy.copy(self)
+        words = {"template": instruction.template, "yes": instruction.yes, "no": instruction.no}
+        made._instruction, made.spec = instruction, self.spec.having(instruction=words)
         return made
 
     def send_smaller(self) -> bool:
@@ -71,8 +69,7 @@ class ServedScorer:
         if side < SMALLEST:
             return False
         self._asking = replace(self._asking, side=side)
-        image = {"image": self._asking.encoding()}
-        self._bare, self.spec = (replace(each, settings={**each.settings, **image}) for each in (self._bare, self.spec))
+        self.spec = self.spec.having(image=self._asking.encoding())
         told = (
             f"The server found a picture of up to {before} pixels too large: from then on, all were sent with at most"
         )
@@ -125,32 +122,30 @@ class ServedScorer:
 
     def _question(self, job: Job) -> Body:
         asked = self._instruction
-        return self._form.question(self._bare.weights, job[1], asked.ask(job[2]), asked.yes, asked.no)
+        return self._form.question(self.spec.weights, job[1], asked.ask(job[2]), asked.yes, asked.no)
 
     def _read(self, job: Job, reply: Mapping[str, object] | None) -> Cell:
         """A cell of one reply; None is a refusal by policy."""
-        try:
+        with self._faults(job):
             if self._form.sampled:
                 return self._counted([""] * self._asking.draws if reply is None else protocol.texts_of(reply))
             return self._cell_of(None if reply is None else protocol.first_choice(reply))
-        except protocol.NotProbabilities:
-            raise UnusableScore("image", [job[0]]) from None
-        except protocol.Thinks:
-            raise self._thinks() from None
-        except protocol.Garbled as error:
-            raise ModelError(f"{self._client.where}: {error}.") from None
 
     def _cell(self, line: Line, job: Job) -> Cell:
         body = self._question(job)
-        try:
+        with self._faults(job):
             return self._draws(line, body) if self._form.sampled else self._tokens(line, body)
-        except protocol.Thinks:
-            raise self._thinks() from None
+
+    @contextmanager
+    def _faults(self, job: Job) -> Iterator[None]:
+        """What is wrong with an answer, reported with its picture or with the server."""
+        try:
+            yield
         except protocol.NotProbabilities:
             raise UnusableScore("image", [job[0]]) from None
-
-    def _thinks(self) -> ModelError:
-        return ModelError(f"{self._client.where}: {THINKS}")
+        except (protocol.Thinks, protocol.Garbled) as error:
+            told = THINKS if isinstance(error, protocol.Thinks) else f"{error}."
+            raise ModelError(f"{self._client.where}: {told}") from None
 
     def _tokens(self, line: Line, body: Body) -> Cell:
         answer = _ask(line, body, protocol.first_choice)
@@ -233,7 +228,7 @@ def opened(address: Address, client: Client, options: LoadOptions, *, adapter: s
     scorer = ServedScorer(spec, client, form, address.asking)
     scorer.batch_size = options.batch_size or (BATCHED if client.limits.batch else scorer.batch_size)
     scorer.start_notes = list(_notes(address, form, listed, revision, options))
-    return scorer
+    return scorer.instructed(PLAIN)
 
 
 def _listed(client: Client) -> dict[str, Mapping[str, object]]:
@@ -259,8 +254,7 @@ def _probe(client: Client, address: Address, listed: Mapping[str, object]) -> tu
             continue
         more = {"n": 2} if form.sampled and form.many else {}
         try:
-            asked = form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE)
-            body = {**asked, **more}
+            body = form.question(address.model, grey, "Is this picture grey? Answer with Yes or No.", *STRANGE) | more
             answers, reply = client.ask("POST", CHAT, body, partial(_first_answers, form))
         except Declined as error:
             final = error.status in NOT_OF_THE_FORM or (error.status == 403 and form.sampled)
@@ -339,14 +333,12 @@ def _revision(reply: Mapping[str, object], listed: Mapping[str, Mapping[str, obj
 
 def _settings(address: Address, form: RequestForm) -> dict[str, object]:
     """Everything that moves a score, but for the instruction."""
-    decoding: dict[str, object]
-    told = {name.replace("max_completion", "max"): value for name, value in form.decoding.items()}
+    told = {name: value for name, value in form.decoding.items() if name != "logprobs"}
+    decoding = {name.replace("max_completion", "max"): value for name, value in told.items()}
     if form.sampled:
-        decoding = {**told, "draws": address.asking.draws}
-        decoding |= {"guided": form.guided} if form.guided else {}
+        decoding |= {"draws": address.asking.draws, **({"guided": form.guided} if form.guided else {})}
     else:
-        told.pop("logprobs")
-        decoding = {**told, "top_logprobs": form.top, "spellings": protocol.SPELLINGS}
+        decoding |= {"top_logprobs": form.top, "spellings": protocol.SPELLINGS}
         decoding |= {"unseen": "prompt_logprobs"} if form.prompted else {}
     return {
         "host": f"{address.url.scheme}://{address.url.netloc}{address.url.path}",
