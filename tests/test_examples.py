@@ -56,9 +56,9 @@ EXAMPLES = [
         'place({"subset": "actors", "group": None, "against": None, "concept": "actor", "template": None})',
         "'actors · actor'",
     ),
-    ("core.tables", 'column_name(" Skin Tone")', "'skin_tone'"),
+    ("core.read", 'column_name(" Skin Tone")', "'skin_tone'"),
     (
-        "core.tables",
+        "core.read",
         'as_csv(pl.DataFrame({"group": ["=1+1", "a-b"], "value": [-1.5, 2.0]}))',
         'b"group,value\\n\'=1+1,-1.5\\na-b,2.0\\n"',
     ),

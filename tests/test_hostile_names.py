@@ -18,7 +18,7 @@ from rich.console import Console
 
 from beholder._run import Run
 from beholder._steps import measure
-from beholder.core.tables import read_own_csv
+from beholder.core.read import read_own_csv
 from beholder.datasets.dataset import SCHEMA as OBJECTS
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import prompt_set

@@ -33,10 +33,9 @@ import polars as pl
 from beholder.chapter.finding import Finding
 from beholder.core.errors import BeholderError, UnknownName, UsageError
 from beholder.core.files import lock, remove_dead, store_folder, write_whole
-from beholder.core.read import read_json
+from beholder.core.read import as_csv, read_json, read_own_csv, write_table
 from beholder.core.record import Record, checked_record, read_record
 from beholder.core.results import NEVER_NULL, SCHEMA, read_results, read_rows
-from beholder.core.tables import as_csv, read_own_csv, write_table
 from beholder.core.types import Entry
 from beholder.datasets import data_root
 from beholder.prompts.prompt_set import SCHEMA as PROMPT

@@ -24,7 +24,7 @@ from beholder.calibration.claims import (
     read_calibration,
 )
 from beholder.core.errors import MissingData, UnknownName
-from beholder.core.tables import write_table
+from beholder.core.read import write_table
 from beholder.studies.worlds import NOISE, SMALLEST, TWO_LEVELS, UNFAIR, WORLDS
 
 KEPT, SPREAD = "", "a small cell of other spread"

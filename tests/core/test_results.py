@@ -9,8 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from beholder.core.errors import DataError, MissingData
+from beholder.core.read import restored, write_table
 from beholder.core.results import SCHEMA, Row, read_results, results_table
-from beholder.core.tables import restored, write_table
 
 HOSTILE = 'a "quoted", <b>name</b>\nof two lines, Zoë'
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import DataError, MissingData
-from beholder.core.tables import read_delimited, read_table, require_columns
+from beholder.core.read import read_delimited, read_table, require_columns
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beholder.core.read import as_csv, read_own_csv, write_table
 from beholder.core.results import SCHEMA, Row, results_table
-from beholder.core.tables import as_csv, read_own_csv, write_table
 
 CELLS = st.lists(st.text(st.sampled_from("=+-@\t\r\n'\"a,|;＝ "), min_size=1, max_size=6), min_size=1, max_size=5)
 

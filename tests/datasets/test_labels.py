@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import BeholderError
-from beholder.core.tables import read_table
+from beholder.core.read import read_table
 from beholder.datasets import DATASETS
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.labels import look_alikes, map_option, mapped, parse_maps, unclear_labels

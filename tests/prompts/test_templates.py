@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from beholder.core.errors import DataError
-from beholder.core.tables import text_columns
+from beholder.core.read import text_columns
 from beholder.prompts.prompt_set import read_templates, refuse_repeated
 
 

@@ -15,7 +15,7 @@ from beholder.chapter import numbers
 from beholder.chapter.finding import DIFFERS, Contrast, Finding, metric_rows
 from beholder.chapter.numbers import ABSENT, Result
 from beholder.comparison.family import DIFFERENCE
-from beholder.core.tables import read_delimited
+from beholder.core.read import read_delimited
 from beholder.core.types import Array
 from beholder.metrics.group_tests import VERDICTS
 

@@ -29,10 +29,9 @@ from beholder.core.errors import UsageError
 from beholder.core.files import store_folder, write_whole
 from beholder.core.options import values_of
 from beholder.core.progress import silent
-from beholder.core.read import read_bytes
+from beholder.core.read import as_csv, read_bytes
 from beholder.core.record import Record
 from beholder.core.results import KEY, place
-from beholder.core.tables import as_csv
 from beholder.core.types import Fields
 from beholder.datasets import require_asked
 from beholder.harness import NAMED, Questions, write_tasks

@@ -18,7 +18,7 @@ from beholder.cli.plan import Fit, fitting_studies
 from beholder.comparison.groups import people_of
 from beholder.core.errors import NO_FILE, UnknownName, UsageError
 from beholder.core.files import write_whole
-from beholder.core.tables import as_csv
+from beholder.core.read import as_csv
 from beholder.core.types import Fields
 from beholder.cost.subject import sized
 from beholder.datasets import DATASETS, OWN_DATA, data_root, load_dataset

@@ -15,8 +15,8 @@ from beholder.cli.console import duration, note, out, say_json, show, size
 from beholder.cli.options import takes
 from beholder.core.errors import BeholderError, UnknownName, UsageError
 from beholder.core.options import COST, EFFECT, declared_options
+from beholder.core.read import column_in
 from beholder.core.results import results_table
-from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.cost.estimate import Cost, CostOptions, costs
 from beholder.datasets import load_dataset

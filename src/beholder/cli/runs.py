@@ -21,9 +21,8 @@ from beholder.cli.options import LATEST, RunFolder
 from beholder.comparison.family import VERDICTS
 from beholder.core.errors import BeholderError, MissingData, MissingExtra, UnknownName, UsageError
 from beholder.core.files import store_folder, write_whole
-from beholder.core.read import read_json
+from beholder.core.read import as_csv, read_json
 from beholder.core.record import read_record
-from beholder.core.tables import as_csv
 from beholder.datasets import data_root
 from beholder.datasets.settings import parse_settings
 from beholder.report import pictures

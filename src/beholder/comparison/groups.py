@@ -21,8 +21,8 @@ from scipy.stats import chi2_contingency
 
 from beholder.comparison.family import FEWEST
 from beholder.core.errors import UnknownName
+from beholder.core.read import column_in
 from beholder.core.results import WITHIN
-from beholder.core.tables import column_in
 from beholder.core.types import Array, Codes, Ints, Mask
 from beholder.datasets.selection import MOST_VALUES, NUMBERS, binned, numbers_of, quantile_edges
 

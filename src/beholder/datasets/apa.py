@@ -12,7 +12,7 @@ import polars as pl
 
 from beholder.core.errors import DataError, MissingData
 from beholder.core.files import leads_out
-from beholder.core.tables import read_labels
+from beholder.core.read import read_labels
 from beholder.datasets.dataset import Dataset, published
 
 FOLDER = "benchmark-data-v1"

@@ -25,8 +25,7 @@ from beholder import __version__
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, MissingData, UsageError, first_line
 from beholder.core.files import write_whole
-from beholder.core.read import parse_json, read_json, require_form
-from beholder.core.tables import as_csv, read_table, text_columns, with_plain_names
+from beholder.core.read import as_csv, parse_json, read_json, read_table, require_form, text_columns, with_plain_names
 from beholder.core.types import Entry
 
 TITLES = 50  # in one request; the API takes no more

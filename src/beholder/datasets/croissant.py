@@ -5,7 +5,7 @@ import json
 from pathlib import Path, PurePosixPath
 
 from beholder.core.errors import UsageError
-from beholder.core.tables import parse_table
+from beholder.core.read import parse_table
 from beholder.core.types import Entry
 from beholder.datasets import own_data
 from beholder.datasets.content import read_content

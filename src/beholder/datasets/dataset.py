@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.core.digests import FileDigests, digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
-from beholder.core.tables import column_in
+from beholder.core.read import column_in
 from beholder.core.types import Entry
 from beholder.datasets import FACTS
 from beholder.datasets.content import digest_of, is_file, stamp

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from beholder.core.errors import DataError, MissingData
-from beholder.core.tables import read_delimited, read_labels, require_columns
+from beholder.core.read import read_delimited, read_labels, require_columns
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.images import SQUARE, Box, changed_uri, crop_uri, files_of
 from beholder.datasets.settings import Settings, choices

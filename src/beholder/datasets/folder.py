@@ -16,7 +16,7 @@ from PIL import Image
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData
 from beholder.core.files import leads_out, links_out
-from beholder.core.tables import column_name, parse_table, with_plain_names
+from beholder.core.read import column_name, parse_table, with_plain_names
 from beholder.datasets.content import files_below, is_file, is_folder, is_remote, joined, open_binary, parent
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.settings import Settings, choices

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import DataError, UnknownName, UsageError
-from beholder.core.tables import column_in, read_delimited, read_table
+from beholder.core.read import column_in, read_delimited, read_table
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import MOST_VALUES, numbers_of
 

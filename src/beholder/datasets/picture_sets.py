@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.errors import MissingData
-from beholder.core.tables import read_table, require_columns
+from beholder.core.read import read_table, require_columns
 from beholder.datasets.dataset import Dataset, published
 from beholder.datasets.folder import is_image
 

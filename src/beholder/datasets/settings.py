@@ -10,7 +10,7 @@ import polars as pl
 
 from beholder.core.digests import file_digest
 from beholder.core.errors import DataError, MissingData, UnknownName, UsageError
-from beholder.core.tables import read_delimited, read_table, text_columns
+from beholder.core.read import read_delimited, read_table, text_columns
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, str]:

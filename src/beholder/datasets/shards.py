@@ -24,8 +24,7 @@ from polars.exceptions import PanicException, PolarsError
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import BeholderError, DataError, MissingData, first_line, masked
 from beholder.core.files import cache_folder, remote_errors, write_whole
-from beholder.core.read import parse_json
-from beholder.core.tables import table_of, with_plain_names
+from beholder.core.read import parse_json, table_of, with_plain_names
 from beholder.core.types import Entry
 from beholder.datasets import content, folder
 from beholder.datasets.content import Part, is_file, is_folder, is_remote, joined

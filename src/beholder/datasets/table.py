@@ -19,7 +19,7 @@ from PIL import Image, ImageOps
 
 from beholder.core.digests import content_digest, digest
 from beholder.core.errors import DataError, MissingData, UsageError
-from beholder.core.tables import column_name, with_plain_names
+from beholder.core.read import column_name, with_plain_names
 from beholder.datasets.content import is_remote
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.folder import IMAGE_COLUMNS, OWN

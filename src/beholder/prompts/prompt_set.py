@@ -19,7 +19,7 @@ import polars as pl
 
 from beholder.core.digests import digest
 from beholder.core.errors import DataError, UnknownName
-from beholder.core.tables import column_in, read_table, require_columns, text_columns, with_plain_names
+from beholder.core.read import column_in, read_table, require_columns, text_columns, with_plain_names
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ from beholder.chapter.numbers import Result, listed, log_distance, number
 from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, SIGNS, TOO_LITTLE, VERDICTS
 from beholder.core.errors import DataError
 from beholder.core.files import write_whole
-from beholder.core.read import read_json
+from beholder.core.read import read_json, write_table
 from beholder.core.record import Record, checked_record, version
 from beholder.core.results import KEY, place, read_rows
-from beholder.core.tables import write_table
 from beholder.report.page import FILTERS, MOST, Column, Ledger, rendered, save_page
 from beholder.report.report import short_names
 from beholder.report.scorecard import in_words

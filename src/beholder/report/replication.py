@@ -15,11 +15,10 @@ from beholder.chapter.numbers import ABSENT, Result
 from beholder.chapter.numbers import number as count
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
-from beholder.core.read import read_text
+from beholder.core.read import read_text, write_table
 from beholder.core.record import version
 from beholder.core.results import PLAIN, place
 from beholder.core.results import SCHEMA as RESULTS
-from beholder.core.tables import write_table
 from beholder.models.catalog import catalog, lookup
 from beholder.report.page import Column, Ledger, rendered, save_page
 from beholder.studies import STUDIES

@@ -49,8 +49,8 @@ from beholder.core.files import (
     write_whole,
 )
 from beholder.core.progress import Progress, silent
+from beholder.core.read import column_in
 from beholder.core.record import Record
-from beholder.core.tables import column_in
 from beholder.core.types import Fields
 from beholder.datasets import DATASETS, load_dataset, own_data, require_asked
 from beholder.datasets.dataset import Dataset, ImageDigests

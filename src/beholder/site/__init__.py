@@ -20,8 +20,8 @@ from beholder.chapter.numbers import Result, quantity
 from beholder.comparison.family import DIFFERENCE, VERDICTS
 from beholder.core.errors import UsageError
 from beholder.core.files import write_whole
+from beholder.core.read import as_csv
 from beholder.core.results import KEY, PLAIN
-from beholder.core.tables import as_csv
 from beholder.models.catalog import lookup
 from beholder.report.comparison import off
 from beholder.report.drawing import chart_library, packed

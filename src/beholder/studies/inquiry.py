@@ -11,8 +11,8 @@ from beholder.comparison.family import FEWEST
 from beholder.comparison.groups import groups_of, people_of
 from beholder.core.errors import UsageError
 from beholder.core.options import option, values_of
+from beholder.core.read import column_in
 from beholder.core.record import Record
-from beholder.core.tables import column_in
 from beholder.core.types import Entry
 from beholder.datasets import DATASETS, data_root, dataset_name, load_dataset
 from beholder.datasets.dataset import Dataset, with_bins

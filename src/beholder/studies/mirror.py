@@ -35,8 +35,8 @@ from beholder.comparison.family import (
 from beholder.comparison.groups import REST, group_by, people_of, strata_of
 from beholder.comparison.means import compare_groups, compare_slopes
 from beholder.core.errors import DataError
+from beholder.core.read import read_table, require_columns
 from beholder.core.results import Row
-from beholder.core.tables import read_table, require_columns
 from beholder.core.types import Array
 from beholder.studies.rows import join
 from beholder.studies.study import MeasureOptions, Metric, read_metrics

@@ -26,9 +26,9 @@ from beholder.core.options import Option as Option
 from beholder.core.options import names_of, option
 from beholder.core.options import read_words as option_words
 from beholder.core.progress import Progress, silent
+from beholder.core.read import column_in, read_delimited
 from beholder.core.record import Record
 from beholder.core.results import Row
-from beholder.core.tables import column_in, read_delimited
 from beholder.core.types import Entry, Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection, group_attributes, select

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from beholder.core.read import write_table
 from beholder.core.results import read_results
-from beholder.core.tables import write_table
 from beholder.scores.score_matrix import ScoreMatrix
 from beholder.studies.disparity.chapter import CHAPTER
 from beholder.studies.disparity.findings import Pair, pairs

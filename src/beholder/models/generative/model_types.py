@@ -1,7 +1,10 @@
 """Model types: what must be known of a generative model beside its checkpoint, in one table. No torch here."""
 
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
+
+from beholder.core.read import read_delimited
 
 
 class Reuse(Enum):
@@ -27,20 +30,7 @@ class ModelType(NamedTuple):
 
 
 _PADDED = "gemma3 idefics3 internvl llava_next llava_onevision phi4_multimodal smolvlm"
-_REFUSED = {
-    "diffusion_gemma": "it fills in whole blocks of words by diffusion, so an answer has no first token to measure",
-    "evolla": "it reads proteins, not pictures",
-    "florence2": "it is given a task by one of its own tokens (<CAPTION>, <OD> …), and none of them is a question",
-    "idefics": "its image processor works unlike all others; Idefics 2, Idefics 3 and SmolVLM can be audited",
-    "mistral4": "it is given no pictures, only text",
-    "shieldgemma2": "it is a classifier of unsafe pictures, which is asked about its policies and not questions",
-    "instructblipvideo": "it watches videos; InstructBLIP reads pictures",
-    "pi0": "it answers with the movements of a robot, not with words",
-    "pix2struct": "it reads its question as letters drawn above the picture, so every question is another picture",
-    "pp_formulanet": "it writes down formulas and is given no text",
-    "udop": "it reads documents and wants their words with the place of each",
-    "vision-encoder-decoder": "it writes captions and is given no text",
-}
+_REFUSED = dict(read_delimited(Path(__file__).with_name("refused.csv")).rows())
 MODEL_TYPES = {
     **dict.fromkeys(_PADDED.split(), ModelType(padded=True)),
     **dict.fromkeys(["qwen2_vl", "qwen2_5_vl", "qwen3_vl"], ModelType(padded=True, windows=True)),

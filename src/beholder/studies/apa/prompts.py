@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from beholder.core.tables import read_delimited
+from beholder.core.read import read_delimited
 from beholder.prompts.prompt_set import ALWAYS, NEVER, PromptSet, correct_for, prompt_set
 from beholder.studies.public_figures.measures import PLAYERS
 

@@ -13,8 +13,8 @@ from beholder.chapter.finding import Contrast, Finding, Side, deciding_rows, fin
 from beholder.chapter.finding import verdict_of_rows as verdict_of
 from beholder.chapter.numbers import Result, has_interval, people, percent, plural, points_range, row_p_value, signed
 from beholder.comparison.family import DIFFERENCE, FACT, NONE_FOUND
+from beholder.core.read import read_table
 from beholder.core.results import WITHIN
-from beholder.core.tables import read_table
 from beholder.glasshouse.planted import REFERENCE, implied_occupation
 from beholder.glasshouse.world import BRANCH_OCCUPATIONS
 from beholder.studies.classics.prompts import BY_LOT, DRAWN, OWN_WORK

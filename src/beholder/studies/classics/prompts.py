@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from beholder.core.tables import read_table
+from beholder.core.read import read_table
 from beholder.glasshouse.world import OCCUPATIONS, with_article
 from beholder.prompts.prompt_set import UNLISTED, PromptSet, prompt_set
 

@@ -21,8 +21,8 @@ from beholder.comparison.means import compare_groups, compare_slopes, each_strat
 from beholder.comparison.power import Scores
 from beholder.core.errors import UnknownName
 from beholder.core.options import names_of
+from beholder.core.read import column_in
 from beholder.core.results import Row
-from beholder.core.tables import column_in
 from beholder.core.types import Array, Codes, Fields, Mask
 from beholder.datasets.dataset import KEYS, Dataset
 from beholder.datasets.selection import NUMBERS

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from beholder.core.tables import read_table, text_columns
+from beholder.core.read import read_table, text_columns
 from beholder.glasshouse.world import with_article
 from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated
 

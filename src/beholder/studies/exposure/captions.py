@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from beholder.core.digests import file_stamp
 from beholder.core.errors import DataError, MissingData, masked
 from beholder.core.files import RemotePath, file_system, place, remote_errors
-from beholder.core.tables import delimiter_of
+from beholder.core.read import delimiter_of
 from beholder.datasets.content import is_remote, open_binary
 from beholder.datasets.json_stream import JsonTables
 

@@ -9,9 +9,9 @@ import polars as pl
 from beholder.core.digests import digest
 from beholder.core.errors import MissingData, UsageError
 from beholder.core.files import Place
+from beholder.core.read import as_csv
 from beholder.core.record import Record, read_record
 from beholder.core.results import results_table
-from beholder.core.tables import as_csv
 from beholder.datasets import DATASETS, load_dataset
 from beholder.datasets.dataset import Dataset
 from beholder.models.spec import ModelSpec

@@ -68,10 +68,11 @@ class Answers(NamedTuple):
     def by_valence(self) -> Answers:
         """The same with all traits of a valence, in all their wordings, averaged: one column for each valence."""
         kinds = [kind for kind in VALENCES if kind in self.valences]
+        if not kinds:  # no image was asked anything
+            return Answers(self.images, kinds, kinds, ["all"], np.empty((len(self.p_yes), 0, 1)))
         by_trait = self.p_yes.mean(axis=2, dtype=np.float64)
         means = [by_trait[:, np.array(self.valences) == kind].mean(axis=1) for kind in kinds]
-        p_yes = np.stack(means, axis=1)[:, :, None] if means else np.empty((len(self.p_yes), 0, 1))
-        return Answers(self.images, kinds, kinds, ["all"], p_yes)
+        return Answers(self.images, kinds, kinds, ["all"], np.stack(means, axis=1)[:, :, None])
 
 
 def read_answers(matrices: Mapping[str, ScoreMatrix], *, compat: bool = False) -> Answers:

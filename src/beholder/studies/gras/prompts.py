@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.tables import read_delimited, read_table, text_columns
+from beholder.core.read import read_delimited, read_table, text_columns
 from beholder.models.spec import ModelSpec
 from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set, refuse_repeated
 

@@ -19,8 +19,8 @@ from beholder.comparison.family import NONE_FOUND, NOT_MEASURED, Judged, compari
 from beholder.comparison.groups import CROSSING, group_by, people_of
 from beholder.comparison.shuffles import compare_pairs
 from beholder.core.errors import BeholderError
+from beholder.core.read import column_in
 from beholder.core.results import Row
-from beholder.core.tables import column_in
 from beholder.core.types import Array, Codes
 from beholder.metrics.association import softmax
 from beholder.metrics.intervals import Resampler

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.tables import read_table, text_columns
+from beholder.core.read import read_table, text_columns
 from beholder.core.types import Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.selection import Selection

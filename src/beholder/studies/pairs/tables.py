@@ -18,9 +18,9 @@ from beholder.comparison.family import DIFFERENCE, TOO_LITTLE, comparison_at, ju
 from beholder.comparison.shuffles import MOST_FLIPS, compare_ranks
 from beholder.core.digests import digest
 from beholder.core.errors import DataError
+from beholder.core.read import read_table, text_columns
 from beholder.core.record import Record
 from beholder.core.results import Row, results_table
-from beholder.core.tables import read_table, text_columns
 from beholder.studies.study import CommandOptions, Measured, MeasureOptions
 
 NAME, ENDING = "genderbias-vl", "_VLbias"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.tables import read_table, require_columns
+from beholder.core.read import read_table, require_columns
 from beholder.prompts.prompt_set import Instruction, PromptSet, prompt_set
 
 POSITIVE, NEGATIVE = "positive", "negative"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from beholder.core.tables import read_delimited
+from beholder.core.read import read_delimited
 from beholder.core.types import Fields
 from beholder.prompts.prompt_set import ALWAYS, PromptSet, correct_for, prompt_set
 from beholder.studies.apa.printed import POOLS, figure_sizes, misprint, other_people

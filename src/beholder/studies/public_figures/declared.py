@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from beholder.core.errors import DataError
-from beholder.core.tables import read_table, text_columns, with_plain_names
+from beholder.core.read import read_table, text_columns, with_plain_names
 from beholder.datasets.apa import BRANCHES
 from beholder.datasets.dataset import Dataset
 from beholder.prompts.prompt_set import ALWAYS, NEVER, correct_for, prompt_set

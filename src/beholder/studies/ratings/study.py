@@ -12,8 +12,8 @@ from beholder.comparison.groups import group_by, groups_of, people_of
 from beholder.comparison.power import Scores
 from beholder.comparison.shuffles import compare_ranks
 from beholder.core.errors import DataError, UsageError
+from beholder.core.read import column_in, read_table, text_columns
 from beholder.core.results import Row
-from beholder.core.tables import column_in, read_table, text_columns
 from beholder.core.types import Array, Fields
 from beholder.datasets.dataset import Dataset
 from beholder.datasets.glasshouse import FACES_NAME
