@@ -16,6 +16,7 @@ from math import lgamma
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import rankdata
 
 from beholder.comparison import family
@@ -56,7 +57,7 @@ class Shuffles:
             part[:, order] = order[np.argsort(keys, axis=1)]
             yield part
 
-    def judged(self, value: Floating, null: Sequence[Floating], *, people: int, **more: Any) -> Part:
+    def judged(self, value: Floating, null: Sequence[Floating], *, people: npt.ArrayLike, **more: Any) -> Part:
         """Numbers `[…]` as a part of a family, by what these permutations made of them, part after part."""
         joined, count = np.concatenate(null), self.arrangements
         return family.part_from_null(value, joined, people=people, arrangements=count, exact=self.exact, **more)

@@ -47,6 +47,7 @@ MANY = 12  # rows above which a table is better opened than shown
 LOW_CEILING = 0.3  # people agree so little that nothing can be corrected for it
 SIDES = ("people_gap", "rating_gap", "rating_departure")  # of people, of the model, of the model less people
 DEVIATIONS = "standard deviations"
+ROUNDING = 1e-9  # standard deviations below which there is nothing
 KINDS = ("mirrors", "exaggerates", "invents", "ignores", "reverses", "softens")
 MIRRORS, EXAGGERATES, INVENTS, IGNORES, REVERSES, SOFTENS = KINDS
 ANSWERS = {
@@ -191,8 +192,9 @@ def _gaps(
     if not rated:
         return
     people, rng, made = people_of(images, options.person), options.rng(), []
-    sides = ((each.agreed, each.model, each.model - each.agreed) for each in rated)
-    values = np.stack([side for three in sides for side in three], axis=1)
+    sides = [(each.agreed, each.model, each.model - each.human, each.model - each.agreed) for each in rated]
+    values = np.stack([side for four in sides for side in four], axis=1)
+    values[np.abs(values) < ROUNDING] = 0.0
     known = np.asarray(~np.isnan(values).all(axis=1))
     for label in labels:
         groups = group_by(images, (label,)).large(people, known)
@@ -204,26 +206,30 @@ def _gaps(
             made.append((groups, strata, ends, compare_groups(values, groups, people, rng, **how)))  # type: ignore[arg-type]
     for (groups, strata, ends, _), judged in zip(made, judge([part for *_, part in made]), strict=True):
         for (place, (group, against)), (at, trait) in product(enumerate(ends), enumerate(rated)):
-            columns = range(len(SIDES) * at, len(SIDES) * (at + 1))
-            every = [comparison_at(judged, (place, column), group, against) for column in columns]
+            judgements = [comparison_at(judged, (place, 4 * at + side), group, against) for side in range(4)]
             mine = groups.mask(group)
             others = (groups.codes >= 0) & ~mine
-            for side, found, verdict, column in zip(SIDES, every, _verdicts(trait, *every), columns, strict=True):
-                plain = float(np.nanmean(values[mine, column]) - np.nanmean(values[others, column]))
-                row = Row(
-                    f"{study}.{side}", plain, trait.row.n, DEVIATIONS, groups.attribute, concept=trait.row.concept
-                )
+            seen, own, *apart = zip(judgements, values.T[4 * at : 4 * at + 4], strict=True)
+            nearer = min(apart, key=lambda each: abs(each[0].value))  # of people's gap as rated, and freed of scatter
+            verdicts = _verdicts(trait, seen[0], own[0], *(each for each, _ in apart))
+            for side, (found, column), verdict in zip(SIDES, (seen, own, nearer), verdicts, strict=True):
                 if math.isfinite(found.value):
+                    plain = float(np.nanmean(column[mine]) - np.nanmean(column[others]))
+                    row = trait.row._replace(metric=f"{study}.{side}", value=plain, unit=DEVIATIONS, note=None)
+                    row = row._replace(subset=groups.attribute)
                     yield from found._replace(verdict=verdict).rows(row, strata)
 
 
-def _verdicts(trait: Rated, people: Comparison, own: Comparison, apart: Comparison) -> tuple[str, str, str]:
+def _verdicts(
+    trait: Rated, people: Comparison, own: Comparison, rated: Comparison, freed: Comparison
+) -> tuple[str, str, str]:
     """What people see is no finding about the model, nor is that it does not see it."""
-    seen, departs = people.verdict, apart.verdict
+    seen, departs = people.verdict, min(rated, freed, key=lambda each: abs(each.value)).verdict
     if departs == DIFFERENCE and own.verdict != DIFFERENCE:
         departs = FACT
-    elif departs == seen == DIFFERENCE and not trait.reliable and 0 < people.value / own.value < 1:
-        departs = NOT_MEASURED  # scatter among the raters alone makes people's gap smaller than the model's
+    elif departs == DIFFERENCE:  # scatter makes people's gap smaller: is it known how much, and is the model's beyond?
+        untold = seen == DIFFERENCE and not trait.reliable and 0 < people.value / own.value < 1
+        departs = NOT_MEASURED if untold or rated.value * freed.value < 0 else departs
     return FACT if seen == DIFFERENCE else seen, own.verdict, departs
 
 
@@ -323,7 +329,7 @@ def _told(label: str, own: Sequence[Gap]) -> Finding:
             f"By {label} the model {listed([each for each in named if each.split()[0] in ANSWERS])} of {len(own)} gaps"
         )
     rows = [gap.departure for gap in (off or own)]
-    both = [Contrast(who, row) for who, row in (("the model", first.model), ("people", first.people))]
+    both = [Contrast(f"{trait}, {who}", row) for who, row in (("the model", first.model), ("people", first.people))]
     told = {"verdict": verdict, "effect": abs(rows[0]["value"]), "more": rows[1:8], "answer": answer, "contrasts": both}
     return finding(rows[0], "mirror", headline, f"{what}; widest: {size}.", **told)._replace(card=f"People, {label}")
 

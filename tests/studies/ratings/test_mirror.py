@@ -279,3 +279,17 @@ def test_raters_agree_on_age_and_hardly_on_who_looks_familiar(data: Path):
     }
     assert ceilings["age"] > 0.99
     assert ceilings["familiar"] == pytest.approx(np.sqrt(2 * 0.48 / 1.48), abs=0.05)
+
+
+def test_a_model_that_repeats_the_mean_ratings_mirrors_them(data: Path):
+    """Its scores have the raters' scatter too: it stands between their gaps as rated and freed of scatter."""
+    ratings = read_ratings(data / "omi" / "ratings_of_251_faces.parquet")
+    images = pl.DataFrame({"image_id": ratings["who"].unique(maintain_order=True)})
+    images = images.with_columns(gender=pl.Series(["woman", "man"] * images.height)[: images.height])
+    smiles = ratings.filter(trait="happy").select("who", "mean")
+    scores = images.join(smiles, left_on="image_id", right_on="who", how="left", maintain_order="left")["mean"]
+    sides = np.where(scores.to_numpy() > scores.median(), "woman", "man")  # people see a gap that is wide
+    rows = mirror_rows(
+        "ratings", {"happy": scores.to_numpy()}, images.with_columns(gender=sides), ratings, ("gender",), OPTIONS
+    )
+    assert [gap.kind for gap in gaps_of(table(list(rows)))] == ["mirrors"]

@@ -261,11 +261,10 @@ def shuffled_shares(grouped: Grouped, rng: np.random.Generator, shuffles: int) -
     moves = ShuffledGroups(groups, people, rng, grouped.strata(groups), shuffles)
     value = shares(groups.codes[None])[0]
     portions = (part[start : start + step] for part in moves.parts() for start in range(0, len(part), step))
-    null = np.concatenate([np.empty((0, *value.shape)), *map(shares, portions)])
     asked = ~np.isnan(value)  # a valence without traits has no share
     sizes = np.broadcast_to(np.array(groups.sizes(people))[:, None], value.shape)
-    value, null, how = np.where(asked, value, 0.0), np.where(asked, null, 0.0), moves.moves
-    return family.part_from_null(value, null, people=sizes, arrangements=how.arrangements, exact=how.exact)
+    null = [np.empty((0, *value.shape)), *(np.where(asked, shares(some), 0.0) for some in portions)]
+    return moves.moves.judged(np.where(asked, value, 0.0), null, people=sizes)
 
 
 BOUNDS = (0.0, 1.0)

@@ -143,13 +143,8 @@ def labour_rows(matrix: ScoreMatrix, labour: pl.DataFrame, options: MeasureOptio
     gap = (np.nanmean(cells[women], axis=0) - np.nanmean(cells[known & ~women], axis=0)) / np.where(spread, spread, 1)
     shares = labour.join(matrix.prompts, left_on="occupation", right_on="concept", how="inner", maintain_order="right")
     there = np.isfinite(gap)
-    part = compare_ranks(
-        gap[there],
-        shares["women"].to_numpy()[there],
-        np.zeros(int(there.sum()), np.intp),
-        options.rng(),
-        options.shuffles,
-    )
+    share, all_as_one = shares["women"].to_numpy()[there], np.zeros(int(there.sum()), np.intp)
+    part = compare_ranks(gap[there], share, all_as_one, options.rng(), options.shuffles)
     found = comparison_at(judge([part])[0], 0)
     row = Row("ratings.labour", found.value, int(there.sum()), "correlation", note="occupations change places")
     if np.isfinite(found.value):
