@@ -146,7 +146,7 @@ def test_what_a_model_says_at_the_end_is_in_the_record(options: AuditOptions, mo
             self.notes.append("asked")
             return super().score_prepared(prepared, prompts)
 
-    monkeypatch.setattr("beholder._audit.load_model", lambda name, options: Talkative())
+    monkeypatch.setattr("beholder._steps.load_model", lambda name, options: Talkative())
     (model,) = audit_models(["talkative"], [custom_study(WORDS)], options).record.models
     assert model["notes"] == ["asked"]
     assert "true or false" in model["settings"]["instruction"]

@@ -115,7 +115,7 @@ def test_values_are_those_of_an_audit(
     plain, shifted = Shifted("null:1"), Shifted("null:2", "chef", 0.2)
     table = compared(plain, shifted, parts=5).table
     monkeypatch.setattr(load, "load_model", lambda name, _: {"null:1": plain, "null:2": shifted}[name])
-    monkeypatch.setattr("beholder._audit.load_model", load.load_model)
+    monkeypatch.setattr("beholder._steps.load_model", load.load_model)
     results = audit_models(["null:1", "null:2"], ["apa"], replace(options, out=tmp_path / "audit")).results
     keys = ["metric", "subset", "group", "concept", "template", "variant"]
     for column, model in (("first", "null:1"), ("second", "null:2")):
@@ -187,7 +187,7 @@ def test_runs_are_compared_from_their_stored_scores_without_their_models(
 ) -> None:
     """Two checkpoints of one name."""
     known = {"a": Shifted("m", apart=0.02), "b": Shifted("m", "kind", 0.5, apart=0.02)}
-    monkeypatch.setattr("beholder._audit.load_model", lambda name, _: known[name])
+    monkeypatch.setattr("beholder._steps.load_model", lambda name, _: known[name])
     options, folder = replace(options, **small), options.store.parent
     operands = []
     for name in known:

@@ -10,8 +10,8 @@ import pytest
 from chained_environment import chained_python, run_tests
 
 import beholder
-from beholder._audit import callback
 from beholder._run import load_run
+from beholder._training import callback
 from beholder.core.errors import MissingExtra, UsageError
 
 transformers = pytest.importorskip("transformers")
@@ -102,7 +102,7 @@ def test_a_model_is_trained_where_accelerate_is():
 
 
 def test_a_callback_without_accelerate_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("beholder._audit.find_spec", lambda name: None)
+    monkeypatch.setattr("beholder._training.find_spec", lambda name: None)
     with pytest.raises(
         MissingExtra, match=r"needs accelerate.*\nInstall it with: pip install 'beholder-audit\[large\]'"
     ):
@@ -110,7 +110,7 @@ def test_a_callback_without_accelerate_says_what_to_install(monkeypatch: pytest.
 
 
 def test_a_callback_without_a_processor_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("beholder._audit.find_spec", lambda name: name)
+    monkeypatch.setattr("beholder._training.find_spec", lambda name: name)
     with pytest.raises(UsageError, match="processing_class"):
         callback().on_train_begin(None, None, None)
     assert beholder.callback is callback

@@ -14,6 +14,7 @@ WHAT = {
     "cli": "one short module per command",
     "audit": "the straight line", "compare": "where two models differ", "gate": "rules before shipping",
     "measure": "scores from files", "cost": "what an audit takes",
+    "training": "audits while a model is trained",
     "site": "pages of many runs", "view": "pictures behind a number",
     "run": "results, record and report of one audit", "steps": "what every run goes through",
     "options": "what an audit is asked", "harness": "tasks for other programs",

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beholder._audit import audit as audit
-    from beholder._audit import callback as callback
     from beholder._compare import compare as compare
     from beholder._measure import measure as measure
     from beholder._options import AuditOptions as AuditOptions
     from beholder._run import Run as Run
     from beholder._run import load_run as load_run
+    from beholder._training import callback as callback
     from beholder.core.errors import BeholderError as BeholderError
     from beholder.datasets import load_dataset as load_dataset
     from beholder.datasets.dataset import Dataset as Dataset
@@ -35,7 +35,7 @@ _HOME = {
     "PromptSet": "beholder.prompts.prompt_set",
     "Run": "beholder._run",
     "audit": "beholder._audit",
-    "callback": "beholder._audit",
+    "callback": "beholder._training",
     "compare": "beholder._compare",
     "load_dataset": "beholder.datasets",
     "load_model": "beholder.models.load",

@@ -4,14 +4,9 @@ run = beholder.audit("openai/clip-vit-base-patch32", STUDY, data="data")
 run = audit_models(["openai/clip-vit-base-patch32"], [STUDY], AuditOptions(out=Path("run"), store=Path("store")))
 """
 
-import shutil
-import tempfile
 import time
-import weakref
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +14,21 @@ import polars as pl
 
 from beholder._options import AuditOptions
 from beholder._run import Run, folder_name, refuse_other_weights, run_folder
-from beholder._steps import confirm_upload, filled, measure, new_run, report_rounding, run_digest, written
-from beholder.core.errors import MissingExtra, NotAskable, UsageError
-from beholder.core.files import Place
-from beholder.core.progress import followed_by
-from beholder.core.types import Entry
-from beholder.models.load import (
-    Kind,
-    Model,
-    ModelIdentity,
-    as_scorer,
-    decoding_on_gpu,
-    load_model,
-    refuse_unused,
-    way_to_open,
+from beholder._steps import (
+    confirm_upload,
+    filled,
+    measure,
+    new_run,
+    opened,
+    report_rounding,
+    run_digest,
+    store_for,
+    written,
 )
+from beholder.core.errors import NotAskable, UsageError
+from beholder.core.progress import followed_by
+from beholder.models.load import Kind, Model, ModelIdentity, as_scorer, decoding_on_gpu, refuse_unused, way_to_open
 from beholder.models.scorer import Scorer
-from beholder.models.spec import device_names
-from beholder.report.exports import headline_numbers
-from beholder.scores.scoring import on_ray
 from beholder.scores.store import Places
 from beholder.studies import STUDIES
 from beholder.studies.inquiry import Inquiry, add_not_compared, chosen_studies, open_inquiries
@@ -112,10 +103,10 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
         before, started = run.record.seconds, time.monotonic()
         later = sum(len(each.dataset) for mine in todo.values() for each in mine) * (1 + options.perturb)
         for model, name in zip(audited, names, strict=True):
-            with _opened(model, options) as scorer:
+            with opened(model, options) as scorer:
                 if model is audited[0]:
                     refuse_unused([scorer, *audited[1:]], options.load)
-                options = replace(options, store=_store_for(scorer, run))
+                options = replace(options, store=store_for(scorer, run))
                 confirm_upload(scorer, inquiries, options)
                 refused = list[NotAskable]()
                 for inquiry in todo[name]:
@@ -139,25 +130,6 @@ def audit_models(models: Sequence[str | Scorer], studies: Sequence[str | Study],
         return written(run, asked, options)
 
 
-def _opened(model: str | Scorer, options: AuditOptions) -> AbstractContextManager[Scorer]:
-    """The model, ready to score, in this process or on Ray."""
-    if options.decode == "both" and (options.ray or len(device_names(options.device)) > 1):
-        raise UsageError("--decode both compares two ways on one device: leave out --engine, and name one --device.")
-    if options.ray:
-        return on_ray(model, options.load, options.ray)
-    return nullcontext(load_model(model, options.load) if isinstance(model, str) else model)
-
-
-def _store_for(scorer: Scorer, run: Run) -> Place:
-    """The store; for scores of unknown origin, one that goes with the run."""
-    assert run.places is not None
-    if not getattr(scorer, "temporary", False):
-        return run.places.store
-    run.own_stores.append(Path(tempfile.mkdtemp(prefix="beholder-store-")))
-    weakref.finalize(run, shutil.rmtree, run.own_stores[-1], ignore_errors=True)
-    return run.own_stores[-1]
-
-
 def _audited(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run, later: int) -> pl.DataFrame:
     """One model with one study: fill what the store lacks, then measure; so many images come later in the run."""
     options = replace(options, progress=followed_by(options.progress, later))
@@ -167,88 +139,3 @@ def _audited(scorer: Scorer, inquiry: Inquiry, options: AuditOptions, run: Run, 
         add_not_compared(inquiry, results, options, run.record)
         report_rounding(scorer, inquiry, matrices, options, run)
         return results
-
-
-# While a model is trained: Trainer(…, callbacks=[beholder.callback(every=1000, study="apa", data="data")])
-
-
-@dataclass(eq=False)
-class Audits:
-    """Audits a model while it is trained; `callback` makes a callback of transformers of it."""
-
-    every: int
-    processor: Any
-    out: Path | str | None
-    store: Path | str | None
-    options: Entry  # those of `beholder.audit`
-    runs: dict[int, Run] = field(default_factory=dict)  # by step
-    trainer: Any = None  # if it is set, numbers go to its trackers too
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        """Say what is missing before the first step."""
-        if self.processor is None and given.get("processing_class") is None:
-            raise UsageError(
-                "How pictures and texts are prepared is not known: give the Trainer its processing_class, or "
-                "beholder.callback its processor."
-            )
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        if state.global_step % self.every == 0:
-            self.audit(args, state, **given)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-        if state.global_step not in self.runs:
-            self.audit(args, state, **given)
-
-    def audit(self, args: Any, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
-        """Audit the model as it is now, and log the headline numbers."""
-        import torch  # an extra, and slow to import
-
-        if not state.is_world_process_zero:
-            return
-        folder = Path(self.out or Path(args.output_dir) / "beholder")
-        prepared = processing_class if self.processor is None else self.processor
-        parts = prepared if isinstance(prepared, tuple) else (prepared,)
-        name, place = f"step {state.global_step}", folder / f"step-{state.global_step}"
-        with torch.random.fork_rng():  # so that training draws the numbers that it would have drawn
-            run = audit((model, *parts), name=name, out=place, store=self.store or folder / "store", **self.options)
-        self.runs[state.global_step] = run
-        numbers = {f"beholder/{name}": value for name, value in headline_numbers(run.report).items()}
-        if self.trainer is not None:
-            self.trainer.log(numbers)
-        else:
-            state.log_history.append({**numbers, "epoch": state.epoch, "step": state.global_step})
-
-
-def callback(
-    every: int = 1000,
-    *,
-    study: Any = None,
-    processor: Any = None,
-    out: Path | str | None = None,
-    store: Path | str | None = None,
-    **options: Any,
-) -> Any:
-    """A `TrainerCallback` of transformers that audits the model every so many steps, and at the end.
-
-    >>> callback(every=0)
-    Traceback (most recent call last):
-    beholder.core.errors.UsageError: every=0: audit every so many steps, 1 or more.
-
-    The headline numbers go into the trainer's log (`trainer.state.log_history`) under `beholder/…`, each with its
-    interval; after `callback.trainer = trainer`, to the trackers of its `report_to` too. `callback.runs` has the runs
-    by step. They are written to `out`, which is the folder `beholder` of the trainer's own if it is not said.
-
-    `processor` is needed if the trainer has no `processing_class`. All other options are those of `beholder.audit`.
-    A copy of the model is audited; training goes on as it would without.
-    """
-    if every < 1:
-        raise UsageError(f"every={every}: audit every so many steps, 1 or more.")
-    try:
-        from transformers import TrainerCallback  # an extra, and slow to import
-    except ImportError as error:
-        raise MissingExtra("An audit while a model is trained", "torch") from error
-    if find_spec("accelerate") is None:
-        raise MissingExtra("The Trainer of transformers needs accelerate, and an audit by it", "large")
-    kind = type("Audits", (Audits, TrainerCallback), {})
-    return kind(every, processor, out, store, {"studies": study, **options})

@@ -1,7 +1,12 @@
 """The steps of an audit, which comparing, measuring and verifying take too: ask, fill, measure, write."""
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,13 +15,16 @@ from beholder._options import AuditOptions
 from beholder._run import Run, finish
 from beholder.core.digests import digest
 from beholder.core.errors import UsageError
+from beholder.core.files import Place
 from beholder.core.record import Record
 from beholder.core.results import results_table
+from beholder.models.load import load_model
 from beholder.models.scorer import LIMIT, Answerer, PictureTooLarge, Scorer, movement, nudge_of, redrawn, shaken
-from beholder.models.spec import AS_SERVED, ModelSpec
+from beholder.models.spec import AS_SERVED, ModelSpec, device_names
 from beholder.report.page import write_page
 from beholder.scores.fill import fill
 from beholder.scores.score_matrix import PICTURES, ScoreMatrix, Task
+from beholder.scores.scoring import on_ray
 from beholder.scores.store import Store, stored_scores
 from beholder.studies.inquiry import Inquiry
 from beholder.studies.study import MeasureOptions, Study
@@ -176,3 +184,22 @@ def add_across(run: Run, studies: Sequence[Study], options: AuditOptions) -> Non
         if study.measures.across is not None:
             own = run.results.filter(pl.col("study") == study.name)
             run.add(with_landmarks(study.measures.across(own, options.compat), study))
+
+
+def opened(model: str | Scorer, options: AuditOptions) -> AbstractContextManager[Scorer]:
+    """The model, ready to score, in this process or on Ray."""
+    if options.decode == "both" and (options.ray or len(device_names(options.device)) > 1):
+        raise UsageError("--decode both compares two ways on one device: leave out --engine, and name one --device.")
+    if options.ray:
+        return on_ray(model, options.load, options.ray)
+    return nullcontext(load_model(model, options.load) if isinstance(model, str) else model)
+
+
+def store_for(scorer: Scorer, run: Run) -> Place:
+    """The store; for scores of unknown origin, one that goes with the run."""
+    assert run.places is not None
+    if not getattr(scorer, "temporary", False):
+        return run.places.store
+    run.own_stores.append(Path(tempfile.mkdtemp(prefix="beholder-store-")))
+    weakref.finalize(run, shutil.rmtree, run.own_stores[-1], ignore_errors=True)
+    return run.own_stores[-1]

@@ -53,7 +53,7 @@ def test_a_run_is_measured_again_without_its_model(
     monkeypatch: pytest.MonkeyPatch,
 ):
     invoke(*audit, "-q")
-    monkeypatch.setattr("beholder._audit.load_model", None)
+    monkeypatch.setattr("beholder._steps.load_model", None)
     rows = read_results(tmp_path / "run")
     assert verify(tmp_path / "run") == (0, f"{rows.height} rows are as they were, 0 changed, 0 are gone, 0 are new.\n")
     for name, was in (("findings.json", "difference"), ("results.csv", "gender")):

@@ -73,7 +73,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def audit(data: Path, monkeypatch: pytest.MonkeyPatch, model: Stub, *options: object) -> pl.DataFrame:
-    monkeypatch.setattr("beholder._audit.load_model", lambda name, load: model)
+    monkeypatch.setattr("beholder._steps.load_model", lambda name, load: model)
     folder = data.parent
     places = ["--data", data, "--out", folder / "run", "--store", folder / "store", "--draws", 100]
     words = ["audit", "stub", "-s", "disparity", *places, *options, "--quiet"]
