@@ -12,7 +12,7 @@ from beholder._run import Run
 from beholder.report.page import render
 from beholder.report.summary import print_summary
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.chapter import CHAPTER, QUESTIONS, TOPICS
+from beholder.studies.disparity.chapter import CHAPTER
 from beholder.studies.disparity.companions import QUALITIES
 from beholder.studies.disparity.study import METRICS
 
@@ -20,10 +20,10 @@ from beholder.studies.disparity.study import METRICS
 @pytest.mark.slow
 def test_every_finding_has_a_question_and_every_part_a_topic(full: pl.DataFrame, three_groups: pl.DataFrame):
     kinds = {finding.kind for part in (full, three_groups) for finding in CHAPTER.findings(part)}
-    assert kinds == {*QUESTIONS} - {"words"}  # four concepts are too few for a sentence about word vectors
-    topics = {question.topic for question in QUESTIONS.values()} | {metric.topic for metric in METRICS}
+    assert kinds == {*CHAPTER.questions} - {"words"}  # four concepts are too few for a sentence about word vectors
+    topics = {question.topic for question in CHAPTER.questions.values()} | {metric.topic for metric in METRICS}
     topics |= {each.topic for make in (CHAPTER.tables, CHAPTER.figures) for each in make(full)}
-    assert topics == set(TOPICS)
+    assert topics == set(CHAPTER.topics)
 
 
 def test_every_metric_of_a_pair_is_declared_as_paired(full: pl.DataFrame, three_groups: pl.DataFrame):

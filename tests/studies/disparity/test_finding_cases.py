@@ -13,7 +13,7 @@ from beholder.chapter.finding import Finding
 from beholder.chapter.numbers import ABSENT
 from beholder.comparison.family import DIFFERENCE
 from beholder.scores.score_matrix import ScoreMatrix
-from beholder.studies.disparity.chapter import QUESTIONS, disparity_tables, limitations
+from beholder.studies.disparity.chapter import CHAPTER, disparity_tables, limitations
 from beholder.studies.disparity.charts import disparity_figures
 from beholder.studies.disparity.findings import disparity_findings
 
@@ -40,7 +40,7 @@ def test_every_case_is_rendered_without_a_hole(case: str):
 
 
 def test_every_kind_of_finding_has_a_case():
-    assert {each.kind for table in CASES.values() for each in disparity_findings(table)} == set(QUESTIONS)
+    assert {each.kind for table in CASES.values() for each in disparity_findings(table)} == set(CHAPTER.questions)
 
 
 @pytest.mark.parametrize("size", ["tiny", "usual", "huge"])
