@@ -27,8 +27,8 @@ def rating_findings(part: pl.DataFrame) -> Iterator[Finding]:
         if row["verdict"] == TOO_LITTLE:
             headline = "Too few occupations to say whether the model gives women those in which women work"
         if row["verdict"] == DIFFERENCE:
-            way = "those in which" if row["value"] > 0 else "not those in which"
-            headline = f"The occupations that the model gives to women are {way} women work"
+            way = "more" if row["value"] > 0 else "less"
+            headline = f"The more women work in an occupation, the {way} the model gives it to women"
         yield finding(row, "labour", headline, sentence, verdict=row["verdict"])
     if gaps := _recovered(part):
         right = [gap for gap in gaps if gap.kind == PLANTED_RATINGS[gap.people["concept"]].kind]
