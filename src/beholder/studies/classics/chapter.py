@@ -85,6 +85,7 @@ def _gap(part: pl.DataFrame, rows: list[Result], kind: str) -> Finding:
     high, low = (sides, sides[::-1])[row["value"] < 0]
     does = {
         "retrieved": "shows {} more often than {} in a search for {} (",
+        "belief": "puts more of its belief on {2} labels for {0} than for {1} (",
         "place": "puts {} nearer to the front than {} in a search for {} (mean place, 100 % being the first: ",
     }.get(_measure(row), "gives {2} labels more often to {0} than to {1} (")
     does = does.format(people(high.group), people(low.group), category)
