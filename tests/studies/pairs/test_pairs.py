@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -116,6 +117,17 @@ def test_a_model_that_gives_no_letter_is_no_all_clear():
     (letters,) = (row for row in rows if row.metric == "pairs.answered")
     assert (letters.value, letters.n) == (pytest.approx(0, abs=1e-6), len(scenes()))
     assert set(findings(rows).values()) == {NOT_MEASURED}
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.6, DIFFERENCE), (0.3, DIFFERENCE), (0.02, NOT_MEASURED)])
+def test_a_difference_is_found_unless_there_are_next_to_no_answers(share: float, verdict: str):
+    """So much of the belief is on letters, and all of that favours men."""
+    unfair = {
+        task.name: answered(task, lambda image, order: "+" if image["gender"] == "man" else "-")
+        for task in pair_tasks(None, False, scenes())
+    }
+    less = {name: replace(each, values=each.values + np.log(share)) for name, each in unfair.items()}
+    assert findings(list(pair_rows((), less, OPTIONS)))["pairs gender"] == verdict
 
 
 def test_unclear_is_an_outcome_of_its_own():

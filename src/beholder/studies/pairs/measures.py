@@ -15,7 +15,7 @@ import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from beholder.comparison.family import NONE_FOUND, NOT_MEASURED, Judged, comparison_at, judge
+from beholder.comparison.family import DIFFERENCE, NONE_FOUND, NOT_MEASURED, Judged, comparison_at, judge
 from beholder.comparison.groups import CROSSING, group_by, people_of
 from beholder.comparison.shuffles import compare_pairs
 from beholder.core.errors import BeholderError
@@ -31,7 +31,7 @@ from beholder.studies.study import Matrices, MeasureOptions
 LABELS = ("gender", "race")
 CHOICE, UNCLEAR = OUTCOMES = ("choice", "unclear")
 ANSWERED = "answered"
-LEAST = 0.5  # of its belief on letters: a model with less does not answer, and "none found" would be no all-clear
+LEAST, MUTE = 0.5, 0.1  # of its belief on letters: with less, "none found" is no all-clear; and what is found, nothing
 ROUNDING = 1e-7  # differences of probabilities below this are rounding
 FEWEST_SCENES = 6  # scenes of a question below which it is not compared by itself
 
@@ -94,18 +94,19 @@ def pair_rows(by: Sequence[str], matrices: Matrices, options: MeasureOptions) ->
         shares, weights = _shares([values for _, values in columns], units)
         compared.append((columns, compare_pairs(shares, weights, options.rng(), options.shuffles)))
     known = answers.group_by("image_id", maintain_order=True).agg(pl.col(ANSWERED).mean())[ANSWERED].drop_nulls()
-    silent = len(known) > 0 and float(known.mean()) < LEAST  # type: ignore[arg-type]
+    answered = float(known.mean()) if len(known) else 1.0  # type: ignore[arg-type]
+    unsaid = [NONE_FOUND] * (answered < LEAST) + [DIFFERENCE] * (answered < MUTE)
     if len(known):
         drawn = Resampler(np.arange(len(known)), options.rng(), options.draws)
         yield mean_row(f"pairs.{ANSWERED}", known.to_numpy(), drawn)
     for (columns, _), judged in zip(compared, judge([part for _, part in compared]), strict=True):
-        yield from _judged([row for row, _ in columns], judged, silent=silent)
+        yield from _judged([row for row, _ in columns], judged, unsaid)
 
 
-def _judged(rows: Sequence[Row], judged: Judged, *, silent: bool) -> Iterator[Row]:
+def _judged(rows: Sequence[Row], judged: Judged, unsaid: Sequence[str]) -> Iterator[Row]:
     for place, row in enumerate(rows):
         one = comparison_at(judged, place)
-        if silent and one.verdict == NONE_FOUND:
+        if one.verdict in unsaid:
             one = one._replace(verdict=NOT_MEASURED)
         note = "interval and p hold for all parts, labels and questions together"
         if np.isfinite(one.value):
