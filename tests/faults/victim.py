@@ -76,7 +76,7 @@ def run(job: dict[str, Any]) -> None:
     fill.BLOCK_ROWS, shelf.FEW = 8, 3  # small blocks are merged at every start
     reading.PROCESSES_FROM = 1
     model = InProcesses if job["processes"] else Slow
-    audit.load_model = lambda name, options: model(Path(job["log"]), job["pause"])  # type: ignore[assignment]
+    steps.load_model = lambda name, options: model(Path(job["log"]), job["pause"])  # type: ignore[assignment]
     steps.write_page = lambda report, folder: folder  # type: ignore[assignment]  # the page is tested elsewhere
     rows = [{"text": text, "level": "words", "concept": text} for text in ("kind", "cold", "clever")]
     options = audit.AuditOptions(
