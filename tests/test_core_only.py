@@ -74,6 +74,7 @@ def test_noise_is_audited_in_the_embedded_world(told: list[str]):
 
 @pytest.mark.slow
 def test_a_missing_extra_is_explained_with_the_command_to_add_it(told: list[str]):
+    assert not [text for text in told if "Traceback" in text]
     for mine, extra in zip(told[1:], [*EXTRA_OF.values(), None], strict=True):
         if extra:
             assert mine.endswith("left with 2\n")
